@@ -1,0 +1,54 @@
+// The seam for the serving side: a Service gets whole HTTP requests and answers with raw response bytes, so that a
+// scripted server may also break the framing on purpose. Hosted by adapters/asio (real) and simulator (virtual).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "net/event.h"
+
+namespace fullstop::net {
+
+/// One request, already parsed and bounded by the host. A connection carries one request at a time; the host answers
+/// malformed and oversized requests itself (400, 413, 431) and hands on only whole ones.
+struct ServiceRequest {
+    ConnectionId id;  ///< unique per request for the life of the host
+    std::string method;
+    std::string target;
+    std::map<std::string, std::string> headers;  ///< lower-case names
+    std::string body;
+};
+
+/// Bytes for the client, response head included. The host delivers them in order and bounds what it buffers.
+struct ServiceSend {
+    ConnectionId id;
+    std::string bytes;
+};
+/// The response is over. `keep_alive` true: the connection may carry another request (only after honest framing).
+struct ServiceClose {
+    ConnectionId id;
+    CloseKind kind = CloseKind::kFin;
+    bool keep_alive = false;
+};
+/// Call wake() at this time (one pending wake per service; a new one replaces it).
+struct ServiceWake {
+    base::Instant at;
+};
+using ServiceAction = std::variant<ServiceSend, ServiceClose, ServiceWake>;
+using ServiceActions = std::vector<ServiceAction>;
+
+class Service {
+public:
+    virtual ~Service() = default;
+    virtual void request(base::Instant now, ServiceRequest request, ServiceActions& out) = 0;
+    /// The client left before ServiceClose; no further action for `id` has an effect.
+    virtual void client_left(base::Instant now, ConnectionId id, ServiceActions& out) = 0;
+    virtual void wake(base::Instant now, ServiceActions& out) = 0;
+};
+
+}  // namespace fullstop::net
