@@ -1,0 +1,98 @@
+// Declares every command with CLI11, parses once, runs the chosen one. A mistyped word gets the nearest known one.
+#include "cli/application.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+
+#include "cli/probe.h"
+#include "cli/report.h"
+#include "cli/serve.h"
+#include "cli/version.h"
+
+namespace fullstop::cli {
+namespace {
+
+/// Levenshtein distance; words of a command line are short.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        }
+    }
+    return row.back();
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+    const auto best = std::ranges::min_element(known, {}, [&](const std::string& k) { return distance(word, k); });
+    return best != known.end() && distance(word, *best) <= 2 ? *best : "";
+}
+
+/// What CLI11 could not place, with the nearest word it would have taken.
+int usage(const World& world, const CLI::App& root, const std::vector<std::string>& words, const CLI::ParseError& error) {
+    const CLI::App* chosen = &root;
+    std::vector<std::string> known;
+    for (const CLI::App* command : root.get_subcommands({})) {
+        known.push_back(command->get_name());
+        if (!words.empty() && command->get_name() == words.front()) chosen = command;
+    }
+    std::string suspect;
+    if (chosen == &root && !words.empty()) suspect = words.front();
+    if (chosen != &root) {
+        known.clear();
+        for (const CLI::Option* option : chosen->get_options())
+            for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        for (const std::string& word : words)
+            if (word.starts_with("--") && !std::ranges::contains(known, word.substr(0, word.find('=')))) suspect = word.substr(0, word.find('='));
+    }
+    const std::string near = suspect.empty() ? "" : nearest(suspect, known);
+    const std::string help = chosen == &root ? "fullstop --help" : fmt::format("fullstop {} --help", chosen->get_name());
+    const std::string message = suspect.empty() ? std::string(error.what()) : fmt::format("'{}' is not known here", suspect);
+    return fail(world, {base::ErrorKind::kUsage, message, near.empty() ? "see " + help : fmt::format("did you mean '{}'? See {}", near, help)});
+}
+
+}  // namespace
+
+int run(World& world, std::vector<std::string> words) {
+    CLI::App root("Finds out why answers of a local LLM get shorter when several people use it at once, and proves it.", "fullstop");
+    root.set_version_flag("--version", fmt::format("fullstop {} ({})", kVersion, kBuild));
+    root.require_subcommand(1);
+    root.footer(
+        "Examples:\n"
+        "  fullstop probe                          probe the embedded server: what a verdict looks like\n"
+        "  fullstop probe http://127.0.0.1:8080    probe your own server\n"
+        "\nEvery command has --help with examples.");
+    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world), add_serve(root, world)};
+    const std::vector<std::string> original = words;
+    std::ranges::reverse(words);  // CLI11 takes them from the back
+    try {
+        root.parse(words);
+    } catch (const CLI::CallForHelp&) {
+        const auto chosen = root.get_subcommands();
+        world.out << (chosen.empty() ? root.help() : chosen.front()->help());
+        return kExitNotShortened;
+    } catch (const CLI::CallForVersion& version) {
+        world.out << version.what() << '\n';
+        return kExitNotShortened;
+    } catch (const CLI::ParseError& error) {
+        if (original.empty()) {
+            world.err << root.help();
+            return kExitUsage;
+        }
+        return usage(world, root, original, error);
+    }
+    for (const Command& command : commands)
+        if (command.app->parsed()) return command.run();
+    return kExitInternal;
+}
+
+}  // namespace fullstop::cli
