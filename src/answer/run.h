@@ -22,6 +22,9 @@ struct Experiment {
         std::string arm;
         std::string phase;  ///< as Request::phase
         int concurrency = 1;
+        int first_repeat = 0;  ///< the step carries repeats first_repeat ... first_repeat + repeats - 1 of every prompt
+        int repeats = 1;
+        int seeds = 1;  ///< distinct seeds among them; more repeats than seeds fill a level that has more users than pairs
         bool operator==(const Step&) const = default;
     };
     std::vector<int> levels = {1, 2, 4, 8};
