@@ -1,0 +1,119 @@
+// Every expected number is a published or hand-countable one, named beside it.
+#include <gtest/gtest.h>
+
+#include <rapidcheck.h>
+#include <array>
+
+#include "stats/interval.h"
+#include "stats/quantile.h"
+#include "stats/tests_of_pairs.h"
+#include "stats/tests_of_rates.h"
+
+namespace fullstop::stats {
+namespace {
+
+TEST(Quantile, InterpolatesLinearlyBetweenOrderStatistics) {
+    const std::array values{4.0, 1.0, 3.0, 2.0};
+    EXPECT_DOUBLE_EQ(quantile(values, 0.25), 1.75);  // R: quantile(1:4, 0.25)
+    EXPECT_DOUBLE_EQ(median(values), 2.5);
+    EXPECT_DOUBLE_EQ(quantile(values, 1), 4);
+    EXPECT_DOUBLE_EQ(quantile(std::array{7.0}, 0.99), 7);
+}
+
+TEST(ClopperPearson, GivesTheTabulatedExactIntervals) {
+    EXPECT_NEAR(clopper_pearson(0, 10).high, 0.3085, 5e-5);
+    EXPECT_EQ(clopper_pearson(0, 10).low, 0);
+    EXPECT_NEAR(clopper_pearson(4, 20).low, 0.0573, 5e-5);
+    EXPECT_NEAR(clopper_pearson(4, 20).high, 0.4366, 5e-5);
+    EXPECT_NEAR(clopper_pearson(10, 10).low, 0.6915, 5e-5);
+    EXPECT_EQ(clopper_pearson(10, 10).high, 1);
+    EXPECT_EQ(clopper_pearson(0, 0).high, 1);
+}
+
+TEST(MedianInterval, TakesTheTabulatedOrderStatistics) {
+    std::vector<double> ten, fifteen, five;
+    for (int i = 1; i <= 15; ++i) {
+        if (i <= 5) five.push_back(i);
+        if (i <= 10) ten.push_back(i);
+        fifteen.push_back(i);
+    }
+    EXPECT_EQ(median_interval(ten).low, 2);  // n = 10: 2nd and 9th, 97.9 %
+    EXPECT_EQ(median_interval(ten).high, 9);
+    EXPECT_EQ(median_interval(fifteen).low, 4);  // n = 15: 4th and 12th, 96.5 %
+    EXPECT_EQ(median_interval(fifteen).high, 12);
+    EXPECT_EQ(median_interval(five).low, 1);
+    EXPECT_EQ(median_interval(five).high, 5);
+}
+
+TEST(BootstrapMean, IsRepeatableAndHoldsTheMean) {
+    const std::array values{1.0, 2.0, 3.0, 4.0, 5.0, 6.0};
+    const Bounds once = bootstrap_mean(values, 1), again = bootstrap_mean(values, 1);
+    EXPECT_EQ(once.low, again.low);
+    EXPECT_EQ(once.high, again.high);
+    EXPECT_LT(once.low, 3.5);
+    EXPECT_GT(once.high, 3.5);
+    EXPECT_GT(once.low, 1);
+}
+
+TEST(Fisher, FindsTheLadyTastingTea) {
+    EXPECT_NEAR(fisher_greater({3, 4}, {1, 4}), 17.0 / 70, 1e-12);  // Fisher 1935
+    EXPECT_NEAR(fisher_greater({4, 4}, {0, 4}), 1.0 / 70, 1e-12);
+    EXPECT_EQ(fisher_greater({0, 4}, {4, 4}), 1);
+    EXPECT_EQ(fisher_greater({3, 3}, {0, 0}), 1);
+}
+
+TEST(Fisher, SeesEightCutsOfSixteenAgainstTheDefaultBaseline) { EXPECT_LT(fisher_greater({8, 16}, {0, 32}) * 3, 0.01); }
+
+TEST(FisherPower, GrowsWithTheSampleAndIsNothingForTooFew) {
+    EXPECT_EQ(fisher_power(4, 4, 0.1, 0.0033, 2), 0);
+    EXPECT_LT(fisher_power(16, 32, 0.1, 0.0033, 2), 0.05);
+    EXPECT_GT(fisher_power(200, 400, 0.1, 0.0033, 2), 0.99);
+}
+
+TEST(Holm, StepsDownThroughTheOrderedValues) {
+    const std::vector<double> adjusted = holm(std::array{0.01, 0.04, 0.03, 0.005});
+    EXPECT_DOUBLE_EQ(adjusted[0], 0.03);
+    EXPECT_DOUBLE_EQ(adjusted[1], 0.06);
+    EXPECT_DOUBLE_EQ(adjusted[2], 0.06);
+    EXPECT_DOUBLE_EQ(adjusted[3], 0.02);
+    EXPECT_TRUE(holm({}).empty());
+}
+
+TEST(SignFlip, AgreesWithFishersEnumerationOfDarwinsMaize) {
+    const std::array darwin{49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0};
+    EXPECT_NEAR(sign_flip(darwin, 1), 1726.0 / 32768, 0.007);  // 4 standard errors of 10 000 draws
+    EXPECT_EQ(sign_flip(darwin, 1), sign_flip(darwin, 1));
+    EXPECT_EQ(sign_flip({}, 1), 1);
+}
+
+TEST(SignFlip, IsNeverZeroAndSaysNothingOfEqualPairs) {
+    EXPECT_EQ(sign_flip(std::array{0.0, 0.0, 0.0}, 1), 1);
+    const std::vector<double> shift(40, -1.0);
+    EXPECT_GT(sign_flip(shift, 1), 0);
+    EXPECT_LT(sign_flip(shift, 1), 0.001);
+}
+
+TEST(SignTest, GivesTheTextbookValue) {
+    const std::array legs{4.0, 4.0, -4.0, 3.0, 4.0, 2.0, 5.0, -1.0, 5.0, 2.0};  // Zar: 8 of 10 deer, p = 0.109
+    EXPECT_NEAR(sign_test(legs), 0.109375, 1e-9);
+    EXPECT_EQ(sign_test(std::array{0.0, 0.0}), 1);
+}
+
+TEST(Stats, EveryIntervalHoldsItsEstimate) {
+    EXPECT_TRUE(rc::check("clopper_pearson", [] {
+        const int n = *rc::gen::inRange(1, 400);
+        const int k = *rc::gen::inRange(0, n + 1);
+        const Bounds bounds = clopper_pearson(k, n);
+        RC_ASSERT(bounds.low <= static_cast<double>(k) / n && static_cast<double>(k) / n <= bounds.high);
+    }));
+    EXPECT_TRUE(rc::check("fisher", [] {
+        const int n = *rc::gen::inRange(1, 60), m = *rc::gen::inRange(1, 60);
+        const int k = *rc::gen::inRange(0, n + 1), j = *rc::gen::inRange(0, m + 1);
+        const double p = fisher_greater({k, n}, {j, m});
+        RC_ASSERT(p > 0 && p <= 1);
+        if (k > 0) RC_ASSERT(fisher_greater({k - 1, n}, {j, m}) >= p - 1e-12);
+    }));
+}
+
+}  // namespace
+}  // namespace fullstop::stats
