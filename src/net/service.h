@@ -49,6 +49,8 @@ public:
     /// The client left before ServiceClose; no further action for `id` has an effect.
     virtual void client_left(base::Instant now, ConnectionId id, ServiceActions& out) = 0;
     virtual void wake(base::Instant now, ServiceActions& out) = 0;
+    /// False: the process is not there. A host that can refuses the connection; others need not ask.
+    virtual bool listening(base::Instant) const { return true; }
 };
 
 }  // namespace fullstop::net
