@@ -1,4 +1,5 @@
 // Every queue, buffer and wait of the client side, in one table with its reason and what happens at the limit.
+// How much of a response is kept stands in wire/limits.h.
 #pragma once
 
 #include <chrono>
@@ -17,12 +18,6 @@ inline constexpr base::Duration kObserveTimeout = std::chrono::seconds(5);
 inline constexpr base::Duration kHeadTimeout = std::chrono::minutes(15);
 /// Silence inside a body; the longest honest pause known is 28 s (preemption).        record ends timed_out
 inline constexpr base::Duration kSilenceTimeout = std::chrono::minutes(15);
-/// Response head. Real ones are below 4 KiB.                                          record ends with an error
-inline constexpr std::size_t kMaxHeadBytes = 64 * 1024;
-/// One SSE event, NDJSON line or JSON body. The longest real ones (logprobs) are below 1 MiB. same
-inline constexpr std::size_t kMaxEventBytes = 16 * 1024 * 1024;
-/// Bytes kept of one answer for judging again; 400 tokens of llama-server are 120 kB. capture marked truncated
-inline constexpr std::size_t kMaxCaptureBytes = 4 * 1024 * 1024;
 /// Body of a question to a server's own endpoints.                                    fact becomes unavailable
 inline constexpr std::size_t kMaxObserveBytes = 4 * 1024 * 1024;
 /// Concurrency level of a probe; one connection each.                                 usage error

@@ -22,8 +22,9 @@ struct StreamEnd {
 class AnswerReader {
 public:
     /// What the input looks like. kHttp: raw bytes from a socket. kBody: a bare body without head (transport unknown
-    /// unless `end` says otherwise).
-    enum class Input { kHttp, kBody };
+    /// unless `end` says otherwise). kUnframed: a head, then a body from which the framing was removed (`curl -i`); the
+    /// transport is unknown in the same way.
+    enum class Input { kHttp, kBody, kUnframed };
 
     /// `record` must outlive the reader. Its request.api is a hint only: the dialect is recognised by content, so that a
     /// llama-server answering OpenAI style, an Ollama line stream or an HTML page are all read for what they are.

@@ -1,0 +1,58 @@
+// The user's URL, taken apart with Boost.URL: root, /v1, or a dialect's own path all mean the same server.
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "wire/request_text.h"
+
+namespace fullstop::wire {
+namespace {
+
+constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
+/// Paths that belong to a dialect and not to the place where the server is mounted; longest first.
+constexpr std::array<std::string_view, 6> kOwnPaths = {"/v1/chat/completions", "/v1/completions", "/v1/models", "/api/chat", "/api/generate", "/v1"};
+
+std::string base_path_of(std::string_view path) {
+    const auto strip_slashes = [&] {
+        while (path.ends_with('/')) path.remove_suffix(1);
+    };
+    strip_slashes();
+    for (const auto own : kOwnPaths) {
+        if (!path.ends_with(own)) continue;
+        path.remove_suffix(own.size());
+        break;
+    }
+    strip_slashes();
+    return std::string(path);
+}
+
+}  // namespace
+
+base::Result<ServerUrl> parse_server_url(std::string_view text) {
+    const std::string hint = "Write the server's root, for example http://127.0.0.1:8080 or http://127.0.0.1:8080/v1.";
+    if (text.find("://") == std::string_view::npos) return base::usage_error("The URL '" + std::string(text) + "' has no scheme.", hint);
+    const auto parsed = boost::urls::parse_uri(boost::core::string_view(text.data(), text.size()));
+    if (!parsed) return base::usage_error("'" + std::string(text) + "' is not a URL: " + parsed.error().message() + ".", hint);
+    const boost::urls::url_view& url = *parsed;
+    if (url.has_userinfo())
+        return base::usage_error("The URL contains credentials, which would end up in reports.", "Pass them with --api-key-env or --header instead.");
+    ServerUrl out;
+    std::string scheme(url.scheme());
+    std::ranges::transform(scheme, scheme.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (scheme != "http" && scheme != "https") return base::usage_error("The URL scheme '" + scheme + "' is not supported; it is http or https.", hint);
+    out.tls = scheme == "https";
+    out.port = out.tls ? kHttpsPort : kHttpPort;
+    if (url.has_port() && !url.port().empty()) {
+        if (url.port_number() == 0) return base::usage_error("The port '" + std::string(url.port()) + "' in the URL is not between 1 and 65535.", hint);
+        out.port = url.port_number();
+    }
+    out.host = url.host_address();
+    if (out.host.empty()) return base::usage_error("The URL '" + std::string(text) + "' names no host.", hint);
+    out.base_path = base_path_of(url.encoded_path());
+    out.text = std::string(text);
+    return out;
+}
+
+}  // namespace fullstop::wire

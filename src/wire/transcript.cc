@@ -1,0 +1,127 @@
+// The first choice writes straight into the record; further ones (`n` > 1) are told apart and joined in their order.
+#include "wire/transcript.h"
+
+#include <algorithm>
+
+#include "wire/limits.h"
+
+namespace fullstop::wire {
+
+void Transcript::begin_event(base::Duration at) {
+    at_ = at;
+    event_has_text_ = event_has_answer_ = false;
+}
+
+void Transcript::end_event() {
+    if (!event_has_text_) return;
+    auto& timeline = record_->timeline;
+    ++record_->text_events;
+    if (timeline.last_token)
+        timeline.gaps.push_back(at_ - *timeline.last_token);
+    else
+        timeline.first_token = at_;
+    timeline.last_token = at_;
+    if (event_has_answer_ && !timeline.first_answer) timeline.first_answer = at_;
+}
+
+Transcript::Choice* Transcript::choice(std::size_t index) {
+    if (index >= kMaxChoices) {
+        ++record_->unread_events;
+        return nullptr;
+    }
+    if (index >= choices_.size()) choices_.resize(index + 1);
+    return &choices_[index];
+}
+
+void Transcript::content(std::size_t index, std::string_view piece) {
+    if (piece.empty()) return;
+    Choice* at = choice(index);
+    if (!at) return;
+    saw_text();
+    std::string& text = index == 0 ? record_->text : at->text;
+    const std::size_t before = text.size();
+    const bool moved = at->splitter.feed(piece, index == 0 ? record_->reasoning : at->reasoning, text);
+    if (moved) record_->timeline.first_answer.reset();
+    if (moved ? !text.empty() : text.size() > before) event_has_answer_ = true;
+}
+
+void Transcript::whole_content(std::size_t index, std::string_view all) {
+    Choice* at = choice(index);
+    if (!at) return;
+    const std::size_t known = std::min(at->whole_bytes, all.size());
+    at->whole_bytes = std::max(at->whole_bytes, all.size());
+    content(index, all.substr(known));
+}
+
+void Transcript::reasoning(std::size_t index, std::string_view piece) {
+    if (piece.empty()) return;
+    if (Choice* at = choice(index)) {
+        (index == 0 ? record_->reasoning : at->reasoning).append(piece);
+        saw_text();
+    }
+}
+
+void Transcript::tool_call(std::size_t index, std::string_view piece) {
+    if (piece.empty()) return;
+    if (Choice* at = choice(index)) {
+        (index == 0 ? record_->tool_calls : at->tool_calls).append(piece);
+        saw_text();
+        event_has_answer_ = true;
+    }
+}
+
+void Transcript::finish(std::size_t index, JsonValue word) { finish(index, word.is_string() ? word.string() : word.verbatim()); }
+
+void Transcript::finish(std::size_t index, std::string_view word) {
+    if (word.empty() || word == "null") return;
+    Choice* at = choice(index);
+    if (!at) return;
+    at->finish = word;
+    record_->finish_events = std::max(record_->finish_events, ++at->finish_events);
+    record_->end.reason = std::string(word);
+    record_->timeline.finish = at_;
+}
+
+void Transcript::terminator() {
+    record_->end.terminator = true;
+    record_->timeline.terminator = at_;
+}
+
+void Transcript::error(answer::ServerError error) {
+    if (!record_->end.error) record_->end.error = error;
+    if (record_->server_errors.size() < kMaxServerErrors) record_->server_errors.push_back(std::move(error));
+}
+
+void Transcript::detail(std::string_view key, JsonValue value) {
+    const std::string_view text = value.verbatim();
+    if (!text.empty()) record_->stop_details[std::string(key)] = text;
+}
+
+void Transcript::close(bool whole) {
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+        Choice& at = choices_[i];
+        at.splitter.finish(i == 0 ? record_->reasoning : at.reasoning, i == 0 ? record_->text : at.text);
+        if (i == 0) continue;
+        record_->text += at.text;
+        record_->reasoning += at.reasoning;
+        record_->tool_calls += at.tool_calls;
+    }
+    name_choices();
+    using TokenFact = answer::Fact<base::Tokens>;
+    auto& timeline = record_->timeline;
+    if (whole) {
+        record_->counted_tokens = TokenFact::unavailable("one body held the whole answer");
+        timeline.first_token = timeline.first_answer = timeline.last_token = std::nullopt;
+    } else if (record_->text_events > 0) {
+        record_->counted_tokens = TokenFact::measured({record_->text_events}, "events with text; one event may hold several tokens");
+    }
+}
+
+/// With several choices each has an end of its own, and one of them may be missing.
+void Transcript::name_choices() {
+    if (choices_.size() < 2) return;
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        record_->stop_details["finish_reason[" + std::to_string(i) + "]"] = choices_[i].finish.empty() ? "null" : choices_[i].finish;
+}
+
+}  // namespace fullstop::wire

@@ -1,0 +1,69 @@
+// What the events of one response have said so far, in the words of the Record: the dialects write here.
+//
+// Keeps what cannot be written at once: state per choice index, thinking inside content, one stamp per event.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "answer/record.h"
+#include "wire/json.h"
+#include "wire/think_splitter.h"
+
+namespace fullstop::wire {
+
+class Transcript {
+public:
+    explicit Transcript(answer::Record& record) : record_(&record) {}
+
+    answer::Record& record() { return *record_; }
+
+    /// Everything until end_event() belongs to one event that was complete at `at`.
+    void begin_event(base::Duration at);
+    void end_event();
+
+    void content(std::size_t choice, std::string_view piece);  ///< may hold <think> tags
+    /// All content so far, as servers send it that repeat themselves; only what is new counts.
+    void whole_content(std::size_t choice, std::string_view all);
+    void reasoning(std::size_t choice, std::string_view piece);  ///< named as such by the server
+    void tool_call(std::size_t choice, std::string_view piece);  ///< name or arguments
+    /// `word` null, "null" and "" are not a finish.
+    void finish(std::size_t choice, JsonValue word);
+    void finish(std::size_t choice, std::string_view word);
+    /// The stream's own end mark.
+    void terminator();
+    void error(answer::ServerError error);
+    /// A terminal field as on the wire; null and "" say nothing and are left out.
+    void detail(std::string_view key, JsonValue value);
+    /// The event is one of several, not a whole answer.
+    void partial() { partial_ = true; }
+
+    bool saw_partial() const { return partial_; }
+    bool saw_error_only() const { return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason; }
+
+    /// The body is over. `whole`: one JSON body held the answer, so its moments and its number of events mean nothing.
+    void close(bool whole);
+
+private:
+    struct Choice {
+        std::string text, reasoning, tool_calls;  ///< of choices beyond the first, which writes into the record
+        ThinkSplitter splitter;
+        std::string finish;
+        int finish_events = 0;
+        std::size_t whole_bytes = 0;  ///< length of what whole_content() said last
+    };
+    Choice* choice(std::size_t index);
+    void saw_text() { event_has_text_ = true; }
+    void name_choices();
+
+    answer::Record* record_;
+    std::vector<Choice> choices_;
+    base::Duration at_{};
+    bool event_has_text_ = false;
+    bool event_has_answer_ = false;
+    bool partial_ = false;
+};
+
+}  // namespace fullstop::wire
