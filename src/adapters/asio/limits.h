@@ -1,0 +1,46 @@
+// Every queue, buffer and wait of the real host, in one table with its reason and what happens at the limit.
+// Those of the exchange itself (connect, head, silence, capture) are net/limits.h: parts decide them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "base/time.h"
+
+namespace fullstop::asio {
+
+// name                                   value                         at the limit
+/// A resolver that answers later than this is broken; the connect limit still applies on top.   ConnectFailed{kResolve}
+inline constexpr base::Duration kResolveTimeout = std::chrono::seconds(5);
+/// Reads of one connection before the others get their turn (128 KiB in a row).                  the rest is read in the next turn
+inline constexpr int kReadsPerTurn = 8;
+/// Bytes a part may have handed to one connection and the kernel not yet taken. The largest prompt is below 1 MiB.
+///                                                                                              the connection is reset
+inline constexpr std::size_t kMaxUnsentBytes = 64 * 1024 * 1024;
+
+/// Request head of a served request. Real ones are below 4 KiB; proxies add a few KiB.           431 and close
+inline constexpr std::size_t kMaxRequestHeadBytes = 32 * 1024;
+/// Request body: a 128k-token prompt in JSON is about 1 MiB.                                     413 and close
+inline constexpr std::size_t kMaxRequestBodyBytes = 8 * 1024 * 1024;
+/// Response bytes waiting for one slow client, beyond the kernel's own buffers: thousands of events. A client that far
+/// behind will not catch up, and must not cost the others memory.                               reset, client_left
+inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;
+/// Served connections at once: four times the largest concurrency level of a probe.              accepting pauses
+inline constexpr std::size_t kMaxServedConnections = 4096;
+/// From the first byte of a request to its last: a slow sender holds a connection no longer.     408 and close
+inline constexpr base::Duration kRequestTimeout = std::chrono::seconds(30);
+/// A kept connection without a next request.                                                     closed
+inline constexpr base::Duration kIdleConnectionTimeout = std::chrono::minutes(2);
+/// After our FIN: how long a client's unread bytes are drained so that it still sees the answer. closed
+inline constexpr base::Duration kLingerTimeout = std::chrono::seconds(2);
+/// Pause after accept() failed for want of descriptors or memory.                                tried again
+inline constexpr base::Duration kAcceptPause = std::chrono::milliseconds(100);
+
+/// One line of a child's output; longer ones are cut here and go on as the next line.
+inline constexpr std::size_t kMaxChildLineBytes = 64 * 1024;
+/// Last bytes of a child's error output, kept to say why it died.                                oldest are dropped
+inline constexpr std::size_t kChildErrorBytes = 64 * 1024;
+/// From SIGTERM to SIGKILL, unless the caller says otherwise.                                    SIGKILL
+inline constexpr base::Duration kChildEndTimeout = std::chrono::seconds(5);
+
+}  // namespace fullstop::asio
