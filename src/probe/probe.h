@@ -40,7 +40,14 @@ struct Options {
 };
 
 /// Writes records, order extensions, elapsed and notes into `run`, which must outlive it. run.experiment.order must be
-/// planned. After Interrupted it closes what is in flight (records end closed_by_us), and is done.
+/// planned. Moments are relative to the instant given to start(), `elapsed` too. After Interrupted it closes what is in
+/// flight (records end closed_by_us), and is done.
+///
+/// Limits of its own (probe/limits.h): a plan that turns out not to fit the budget is trimmed evenly and says so in
+/// experiment.reduced; at the budget's end no request starts any more, and what still runs after a tenth of it is closed
+/// by us (transport closed_by_us, deadline_fired none) with a note. A step in which no connection came about, or a
+/// single-user baseline without any answer, ends the run with a note: a dead server is not hammered. Nothing is retried.
+/// The control arm has none of our own time-outs.
 class Probe final : public net::Part {
 public:
     Probe(answer::Run& run, Options options);
