@@ -1,0 +1,273 @@
+// Why batches are built as they are (layout streams, flash attention on, q8_0 KV; checked by backend_test.cc):
+// - libllama picks other kernels for one row than for several, and for one output than for several. So no pass has fewer
+//   than two of either: a lone next token is computed beside a padding row, a prompt asks for its last two outputs.
+// - A pass over several streams needs equal row counts and neighbouring ids. So each prompt piece is a pass of its own,
+//   all next tokens together are another, and a hole between their ids is filled with a padding row.
+// Padding rows are removed from KV after the pass.
+#include "adapters/llama/backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/llama/loading.h"
+#include "adapters/llama/places.h"
+#include "base/assert.h"
+
+namespace fullstop::adapters::llama {
+namespace {
+
+using base::Tokens;
+using engine::DecodeStatus;
+using engine::Run;
+using engine::SequenceId;
+using engine::TokenId;
+
+constexpr TokenId kPadToken = 0;  // any token will do: its row is never read
+
+/// Rows of one llama_decode call.
+class Pass {
+public:
+    Pass() : batch_(llama_batch_init(kBatchRows, 0, 1)) {}
+    ~Pass() { llama_batch_free(batch_); }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+    void clear() { batch_.n_tokens = outputs_ = 0; }
+    void add(TokenId token, std::int64_t position, int place, bool output) {
+        FULLSTOP_ASSERT(batch_.n_tokens < kBatchRows, "the engine's steps fit a batch");
+        const int row = batch_.n_tokens++;
+        batch_.token[row] = token;
+        batch_.pos[row] = static_cast<llama_pos>(position);
+        batch_.n_seq_id[row] = 1;
+        batch_.seq_id[row][0] = place;
+        batch_.logits[row] = output;
+        outputs_ += output;
+    }
+    /// All tokens of `run`; `outputs` of its last rows.
+    void add(const Run& run, int place, std::size_t outputs) {
+        for (std::size_t i = 0; i < run.tokens.size(); ++i)
+            add(run.tokens[i], run.position.count + static_cast<std::int64_t>(i), place, i + outputs >= run.tokens.size());
+    }
+    int rows() const { return batch_.n_tokens; }
+    int outputs() const { return outputs_; }
+    const llama_batch& batch() const { return batch_; }
+
+private:
+    llama_batch batch_;
+    int outputs_ = 0;
+};
+
+DecodeStatus status_of(int code) {
+    switch (code) {
+        case 0: return DecodeStatus::kOk;
+        case 1: return DecodeStatus::kNoRoom;
+        case 2: return DecodeStatus::kAborted;
+        default: return DecodeStatus::kFatal;
+    }
+}
+
+class LlamaBackend final : public engine::Backend {
+public:
+    LlamaBackend(Model model, Context context, engine::ModelFacts facts)
+        : model_(std::move(model)),
+          context_(std::move(context)),
+          facts_(std::move(facts)),
+          vocabulary_(llama_model_get_vocab(model_.get())),
+          memory_(llama_get_memory(context_.get())),
+          streams_(facts_.layout == "streams") {}
+
+    const engine::ModelFacts& facts() const override { return facts_; }
+    std::vector<TokenId> tokenize(std::string_view text) const override;
+    std::string piece(TokenId token) const override;
+    bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
+    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
+    DecodeStatus decode(std::span<const Run> runs) override;
+    std::span<const float> logits(std::size_t index) const override;
+    void remove(SequenceId sequence) override;
+
+private:
+    DecodeStatus decode_streams(std::span<const Run> runs);
+    DecodeStatus decode_prompt(const Run& run, std::size_t index);
+    DecodeStatus decode_next_tokens(std::span<const Run> runs);
+    DecodeStatus decode_unified(std::span<const Run> runs);
+    void pad(int place);
+    DecodeStatus run_pass();
+
+    Model model_;
+    Context context_;
+    engine::ModelFacts facts_;
+    const llama_vocab* vocabulary_;
+    llama_memory_t memory_;
+    bool streams_;
+    Places places_;
+    Pass pass_;
+    std::vector<std::pair<int, llama_pos>> pads_;  ///< place and position of the padding rows in pass_
+    std::vector<const float*> logits_;             ///< by run; null: not wanted
+    std::vector<std::vector<float>> copies_;       ///< by run, of passes before the last one
+};
+
+std::vector<TokenId> LlamaBackend::tokenize(std::string_view text) const {
+    std::vector<TokenId> tokens(text.size() + 8);  // no token is shorter than a byte; some models add a few of their own
+    const auto call = [&] {
+        return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(), static_cast<std::int32_t>(tokens.size()), true,
+                              true);
+    };
+    int count = call();
+    if (count < 0) {
+        tokens.resize(static_cast<std::size_t>(-count));
+        count = call();
+    }
+    FULLSTOP_ASSERT(count >= 0, "the tokenizer says how much room it needs");
+    tokens.resize(static_cast<std::size_t>(count));
+    return tokens;
+}
+
+std::string LlamaBackend::piece(TokenId token) const {
+    std::array<char, 64> small{};
+    const int size = llama_token_to_piece(vocabulary_, token, small.data(), small.size(), 0, false);
+    if (size >= 0) return std::string(small.data(), static_cast<std::size_t>(size));
+    std::string text(static_cast<std::size_t>(-size), '\0');
+    llama_token_to_piece(vocabulary_, token, text.data(), -size, 0, false);
+    return text;
+}
+
+base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Message> messages) const {
+    const char* form = llama_model_chat_template(model_.get(), nullptr);
+    if (form == nullptr) return base::usage_error("the model has no chat template", "use /v1/completions");
+    std::vector<llama_chat_message> chat;
+    for (const auto& message : messages) chat.push_back({message.role.c_str(), message.content.c_str()});
+    std::string text;
+    int size = llama_chat_apply_template(form, chat.data(), chat.size(), true, nullptr, 0);
+    if (size < 0) return base::usage_error("the model's chat template is not one of those libllama knows", "use /v1/completions");
+    text.resize(static_cast<std::size_t>(size) + 1);
+    size = llama_chat_apply_template(form, chat.data(), chat.size(), true, text.data(), static_cast<std::int32_t>(text.size()));
+    text.resize(static_cast<std::size_t>(size));
+    return text;
+}
+
+DecodeStatus LlamaBackend::decode(std::span<const Run> runs) {
+    logits_.assign(runs.size(), nullptr);
+    copies_.resize(std::max(copies_.size(), runs.size()));
+    for (const Run& run : runs) places_.take(run.sequence);
+    return streams_ ? decode_streams(runs) : decode_unified(runs);
+}
+
+DecodeStatus LlamaBackend::decode_streams(std::span<const Run> runs) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (runs[i].tokens.size() == 1) continue;
+        if (const auto status = decode_prompt(runs[i], i); status != DecodeStatus::kOk) return status;
+    }
+    return decode_next_tokens(runs);
+}
+
+DecodeStatus LlamaBackend::decode_prompt(const Run& run, std::size_t index) {
+    pass_.clear();
+    pass_.add(run, *places_.find(run.sequence), run.wants_logits ? 2 : 0);
+    const auto status = run_pass();
+    if (status != DecodeStatus::kOk || !run.wants_logits) return status;
+    const float* row = llama_get_logits_ith(context_.get(), pass_.rows() - 1);
+    copies_[index].assign(row, row + facts_.vocabulary);
+    logits_[index] = copies_[index].data();
+    return status;
+}
+
+DecodeStatus LlamaBackend::decode_next_tokens(std::span<const Run> runs) {
+    std::vector<std::pair<int, std::size_t>> order;  // place, run
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (runs[i].tokens.size() == 1) order.emplace_back(*places_.find(runs[i].sequence), i);
+    if (order.empty()) return DecodeStatus::kOk;
+    std::ranges::sort(order);
+    pass_.clear();
+    std::vector<std::pair<std::size_t, int>> rows;  // run, row
+    int next = order.front().first;
+    for (const auto& [place, index] : order) {
+        while (next < place) pad(next++);
+        rows.emplace_back(index, pass_.rows());
+        pass_.add(runs[index], place, 1);
+        next = place + 1;
+    }
+    if (pass_.rows() == 1) {  // a neighbour on either side will do, but rows must come in order of place
+        if (order.front().first == 0) {
+            pad(1);
+        } else {
+            pass_.clear();
+            pad(order.front().first - 1);
+            rows.front().second = pass_.rows();
+            pass_.add(runs[order.front().second], order.front().first, 1);
+        }
+    }
+    const auto status = run_pass();
+    if (status == DecodeStatus::kOk)
+        for (const auto& [index, row] : rows) logits_[index] = llama_get_logits_ith(context_.get(), row);
+    return status;
+}
+
+DecodeStatus LlamaBackend::decode_unified(std::span<const Run> runs) {
+    pass_.clear();
+    std::vector<int> last_rows;
+    for (const Run& run : runs) {
+        pass_.add(run, *places_.find(run.sequence), run.wants_logits ? 2 : 0);
+        last_rows.push_back(pass_.rows() - 1);
+    }
+    if (pass_.rows() < 2 || pass_.outputs() == 1) pad(static_cast<int>(facts_.max_sequences));
+    const auto status = run_pass();
+    for (std::size_t i = 0; status == DecodeStatus::kOk && i < runs.size(); ++i)
+        if (runs[i].wants_logits) logits_[i] = llama_get_logits_ith(context_.get(), last_rows[i]);
+    return status;
+}
+
+/// A row that nobody reads, at the end of whatever is at `place`. There is room: a sequence never stores its last token.
+void LlamaBackend::pad(int place) {
+    const llama_pos position = llama_memory_seq_pos_max(memory_, place) + 1;
+    pass_.add(kPadToken, position, place, true);
+    pads_.emplace_back(place, position);
+}
+
+DecodeStatus LlamaBackend::run_pass() {
+    const int code = llama_decode(context_.get(), pass_.batch());
+    for (const auto& [place, position] : std::exchange(pads_, {})) llama_memory_seq_rm(memory_, place, position, -1);
+    return status_of(code);
+}
+
+std::span<const float> LlamaBackend::logits(std::size_t index) const {
+    FULLSTOP_ASSERT(index < logits_.size() && logits_[index] != nullptr, "logits are read of runs that wanted them");
+    return {logits_[index], static_cast<std::size_t>(facts_.vocabulary)};
+}
+
+void LlamaBackend::remove(SequenceId sequence) {
+    const auto place = places_.find(sequence);
+    if (!place) return;
+    llama_memory_seq_rm(memory_, *place, -1, -1);
+    if (const auto move = places_.release(sequence)) {
+        llama_memory_seq_cp(memory_, move->from, move->to, -1, -1);
+        llama_memory_seq_rm(memory_, move->from, -1, -1);
+    }
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options) {
+    auto model = open_model(options);
+    if (!model) return std::unexpected(model.error());
+    const auto shape = shape_of(**model, options);
+    if (!shape) return std::unexpected(shape.error());
+    auto context = make_context(**model, *shape, options);
+    if (!context) return std::unexpected(context.error());
+    engine::ModelFacts facts{.name = options.model.stem().string(),
+                             .layout = options.layout == KvLayout::kStreams ? "streams" : "unified",
+                             .kv_type = options.kv_type == KvType::kQ8_0 ? "q8_0" : "f16",
+                             .window = shape->window,
+                             .pool = shape->pool,
+                             .kv_bytes_per_token = kv_bytes_per_token(**model, options.kv_type),
+                             .max_sequences = options.max_sequences,
+                             .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
+                             .threads = options.threads};
+    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts));
+}
+
+}  // namespace fullstop::adapters::llama

@@ -1,0 +1,41 @@
+// engine::Backend over libllama: loading with clear errors, and batches whose results do not depend on the load.
+//
+// Load-invariant output (layout streams): every pass computes at least two rows with at least two outputs, prompts apart
+// from next tokens, so that each answer meets the same arithmetic alone and in company. See backend.cc.
+// Used by one thread, but for progress, which load() calls on its own thread.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "engine/backend.h"
+
+namespace fullstop::adapters::llama {
+
+enum class KvType { kQ8_0, kF16 };
+/// kStreams: each sequence owns its window; nothing is shared, attention walks its own cells only. kUnified: one pool;
+/// sequences of any length share it, at the price of walking all used cells.
+enum class KvLayout { kStreams, kUnified };
+
+struct LoadOptions {
+    std::filesystem::path model;
+    KvType kv_type = KvType::kQ8_0;
+    KvLayout layout = KvLayout::kStreams;
+    std::optional<base::Tokens> kv_tokens;  ///< all sequences together; absent: `auto_window` for each
+    base::Tokens auto_window{4096};         ///< at most what the model was trained for
+    int max_sequences = 8;
+    int threads = 1;
+    std::function<void(double)> progress;  ///< 0..1 while weights are read
+};
+
+/// Threads for computing when nothing else is said: every CPU this process may use but one, which is left to clients on
+/// the same machine, and at least one.
+int default_threads();
+
+/// Errors say what to do: no such file, not GGUF, cut short, too little memory, a window below libllama's least.
+base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options);
+
+}  // namespace fullstop::adapters::llama

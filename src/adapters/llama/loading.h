@@ -1,0 +1,35 @@
+// Opening a model file and making its context. Internal to this folder: the only header here that shows libllama's types.
+#pragma once
+
+#include <llama.h>
+
+#include <memory>
+
+#include "adapters/llama/backend.h"
+
+namespace fullstop::adapters::llama {
+
+struct ModelDeleter {
+    void operator()(llama_model* model) const { llama_model_free(model); }
+};
+struct ContextDeleter {
+    void operator()(llama_context* context) const { llama_free(context); }
+};
+using Model = std::unique_ptr<llama_model, ModelDeleter>;
+using Context = std::unique_ptr<llama_context, ContextDeleter>;
+
+/// The window of one sequence and the pool of all, in tokens that may really be used.
+struct KvShape {
+    base::Tokens window, pool;
+};
+
+base::Result<Model> open_model(const LoadOptions& options);
+base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& options);
+/// KV of one token over all layers: layers x (key row + value row); a row is KV heads x head size in the KV type.
+base::Bytes kv_bytes_per_token(const llama_model& model, KvType type);
+base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options);
+
+/// Rows of one call: the engine's largest step and its padding.
+inline constexpr int kBatchRows = 512;
+
+}  // namespace fullstop::adapters::llama

@@ -1,0 +1,68 @@
+// The callback is global in libllama, so the state behind it is global here.
+#include "adapters/llama/log.h"
+
+#include <ggml.h>
+#include <llama.h>
+
+#include <cstdio>
+#include <mutex>
+
+namespace fullstop::adapters::llama {
+namespace {
+
+/// Enough for every message of one failed load.
+constexpr std::size_t kMaxCollected = 4096;
+
+struct LogState {
+    std::mutex mutex;
+    bool collecting = false;
+    bool last_was_error = false;
+    std::string collected;
+};
+LogState& state() {
+    static LogState the_state;
+    return the_state;
+}
+
+void on_log(ggml_log_level level, const char* text, void*) {
+    LogState& log = state();
+    const std::scoped_lock lock(log.mutex);
+    const bool error = level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && log.last_was_error);
+    log.last_was_error = error;
+    if (!error) return;
+    if (!log.collecting)
+        std::fputs(text, stderr);
+    else if (log.collected.size() < kMaxCollected)
+        log.collected += text;
+}
+
+}  // namespace
+
+ErrorCollector::ErrorCollector() {
+    {
+        const std::scoped_lock lock(state().mutex);
+        state().collecting = true;
+        state().collected.clear();
+    }
+    llama_log_set(on_log, nullptr);
+}
+
+ErrorCollector::~ErrorCollector() {
+    const std::scoped_lock lock(state().mutex);
+    state().collecting = false;
+}
+
+std::string ErrorCollector::text() const {
+    const std::scoped_lock lock(state().mutex);
+    std::string out;
+    for (const char c : state().collected) {
+        if (c != '\n')
+            out += c;
+        else if (!out.ends_with("; "))
+            out += "; ";
+    }
+    while (out.ends_with("; ")) out.resize(out.size() - 2);
+    return out;
+}
+
+}  // namespace fullstop::adapters::llama

@@ -1,0 +1,86 @@
+// What the engine says of one answer: what was asked, what came of it, and the true reason of its end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "answer/cause.h"
+#include "answer/request.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "engine/block_pool.h"
+#include "engine/sampler.h"
+
+namespace fullstop::engine {
+
+/// One request, as it reaches the engine.
+struct Submission {
+    SequenceId id = 0;
+    base::Instant arrived;  ///< when the whole request had been received
+    std::variant<std::vector<answer::Message>, std::string> prompt;
+    Sampling sampling;
+    std::vector<std::string> stop;
+    std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
+};
+
+/// The numbers of contract section 6. Absent: that moment never came.
+struct AnswerNumbers {
+    std::optional<base::Tokens> requested_max_tokens, effective_max_tokens;
+    base::Tokens prompt_tokens;
+    base::Tokens output_tokens;  ///< tokens of the answer; the end token is not one of them
+    std::optional<base::Duration> queue, ttft;
+    base::Bytes kv_bytes_peak;
+};
+
+struct AnswerEnd {
+    answer::Cause cause = answer::Cause::kUnexplained;
+    std::string detail;  ///< one clause with the numbers
+    AnswerNumbers numbers;
+};
+
+// Events: engine -> its owner. After Refused or Ended nothing more comes for that id.
+
+/// Not taken on. kAdmissionRejected: too much load, try again after `retry_after`. kRequestRejected: never possible.
+struct Refused {
+    SequenceId id = 0;
+    base::Instant at;
+    std::string code;  ///< context_length_exceeded, empty_prompt, no_chat_template, queue_full
+    AnswerEnd end;
+    std::optional<base::Duration> retry_after;
+};
+/// Taken out of the queue: its prompt is computed from now on.
+struct Admitted {
+    SequenceId id = 0;
+    base::Instant at;
+};
+/// One token came. `text` is what may be shown of it and of those before; empty while held back.
+struct Produced {
+    SequenceId id = 0;
+    base::Instant at;
+    std::string text;
+    std::optional<base::Duration> gap;  ///< since the token before; absent for the first
+};
+/// `text` is the rest that was held back.
+struct Ended {
+    SequenceId id = 0;
+    base::Instant at;
+    std::string text;
+    AnswerEnd end;
+};
+using EngineEvent = std::variant<Refused, Admitted, Produced, Ended>;
+using EngineEvents = std::vector<EngineEvent>;
+
+/// A reading of the engine between two steps.
+struct Occupancy {
+    std::int64_t running = 0, waiting = 0;
+    base::Tokens kv_used;      ///< tokens in KV
+    base::Tokens kv_reserved;  ///< worst case of all running sequences, in whole blocks
+    base::Tokens kv_total;
+    std::int64_t steps = 0;
+    bool operator==(const Occupancy&) const = default;
+};
+
+}  // namespace fullstop::engine

@@ -1,0 +1,70 @@
+// What the engine asks of a model: text to tokens and back, one batch at a time, and room in KV by sequence.
+//
+// Two implementations: adapters/llama (libllama) and a simulated one (a stream of tokens from a seed). Used by one thread.
+// A backend keeps no policy: which rows run, and when, is the engine's decision.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "answer/request.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "engine/block_pool.h"
+#include "engine/sampler.h"
+
+namespace fullstop::engine {
+
+struct ModelFacts {
+    std::string name;     ///< as clients may call it
+    std::string layout;   ///< "streams": each sequence owns its window; "unified": all share the pool
+    std::string kv_type;  ///< "q8_0" or "f16"
+    base::Tokens window;  ///< tokens one sequence may hold
+    base::Tokens pool;    ///< tokens all sequences may hold together
+    base::Bytes kv_bytes_per_token;
+    std::int64_t max_sequences = 1;
+    std::int64_t vocabulary = 0;
+    int threads = 1;
+};
+
+/// Consecutive tokens of one sequence, beginning at `position` (the number of tokens it has in KV).
+struct Run {
+    SequenceId sequence = 0;
+    base::Tokens position;
+    std::span<const TokenId> tokens;
+    bool wants_logits = false;  ///< of its last token
+};
+
+enum class DecodeStatus {
+    kOk,
+    kNoRoom,   ///< no free KV cells; nothing changed. With exact accounting this is a bug
+    kAborted,  ///< stopped from outside; some runs may be in KV
+    kFatal,    ///< the computation failed; some runs may be in KV
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual const ModelFacts& facts() const = 0;
+
+    /// Control tokens written out in `text` are recognised; a beginning-of-text token is added if the model wants one.
+    virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
+    /// Bytes of one token; may be a part of a character. Control tokens have none.
+    virtual std::string piece(TokenId token) const = 0;
+    /// The model ends its answer with this token.
+    virtual bool is_end(TokenId token) const = 0;
+    /// The conversation in the model's own template, ready for the assistant's turn. Errors: the template is unknown.
+    virtual base::Result<std::string> chat_text(std::span<const answer::Message> messages) const = 0;
+
+    /// Computes all runs; blocks as long as that takes. A new sequence id takes a free place. At most one run a sequence.
+    virtual DecodeStatus decode(std::span<const Run> runs) = 0;
+    /// Logits of runs[index] of the last decode, which must have wanted them. Valid until the next decode.
+    virtual std::span<const float> logits(std::size_t index) const = 0;
+    /// The sequence's place and cells are free at once. Unknown ids are ignored: a sequence may end before its first run.
+    virtual void remove(SequenceId sequence) = 0;
+};
+
+}  // namespace fullstop::engine

@@ -1,0 +1,256 @@
+// Two lists and a pool. Everything that ends an answer goes through end(), so that each ends once and frees what it held.
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace fullstop::engine {
+
+using answer::Cause;
+using base::Duration;
+using base::Instant;
+using base::Tokens;
+
+namespace {
+
+/// Weight of the newest answer in the running mean of service times: the last five or so decide.
+constexpr double kNewestWeight = 0.2;
+/// Retry-After knows whole seconds.
+constexpr Duration kShortestRetry = std::chrono::seconds(1);
+/// OpenAI's word, which clients know.
+constexpr std::string_view kTooLong = "context_length_exceeded";
+
+struct Refusal {
+    std::string_view code;
+    std::string detail;
+};
+
+/// Why this prompt and limit can never be served, if so.
+std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, Tokens window) {
+    if (prompt.count == 0) return Refusal{"empty_prompt", "the prompt is empty"};
+    if (prompt >= window)
+        return Refusal{kTooLong,
+                       fmt::format("the prompt has {} tokens and the window holds {}: no room for an answer; shorten the prompt by at least {} tokens",
+                                   prompt.count, window.count, prompt.count - window.count + 1)};
+    if (asked && prompt + *asked > window)
+        return Refusal{kTooLong, fmt::format("prompt ({} tokens) and max_tokens ({}) need {} tokens and the window holds {}: ask for at most {}", prompt.count,
+                                             asked->count, (prompt + *asked).count, window.count, (window - prompt).count)};
+    return std::nullopt;
+}
+
+}  // namespace
+
+Engine::Engine(Backend& backend, EngineOptions options) : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens) {}
+
+void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
+    AnswerNumbers numbers;
+    numbers.requested_max_tokens = submission.max_tokens;
+    const auto refuse = [&](Cause cause, std::string_view code, std::string detail, std::optional<Duration> retry = {}) {
+        out.emplace_back(Refused{submission.id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
+    };
+    std::string text;
+    if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
+        auto rendered = backend_.chat_text(*messages);
+        if (!rendered) return refuse(Cause::kRequestRejected, "no_chat_template", rendered.error().message + ": " + rendered.error().hint);
+        text = std::move(*rendered);
+    } else {
+        text = std::get<std::string>(submission.prompt);
+    }
+    std::vector<TokenId> tokens = backend_.tokenize(text);
+    const Tokens prompt{static_cast<std::int64_t>(tokens.size())};
+    numbers.prompt_tokens = prompt;
+    const Tokens window = std::min(backend_.facts().window, pool_.block_size() * pool_.total().count);
+    if (auto refusal = impossible(prompt, submission.max_tokens, window)) return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
+
+    const Tokens limit = submission.max_tokens.value_or(window - prompt);
+    waiting_.push_back(std::make_unique<Sequence>(Sequence{.id = submission.id,
+                                                           .tokens = std::move(tokens),
+                                                           .prompt = prompt,
+                                                           .in_kv = {},
+                                                           .requested = submission.max_tokens,
+                                                           .limit = limit,
+                                                           .sampler = Sampler(submission.sampling),
+                                                           .gate = TextGate(std::move(submission.stop)),
+                                                           .arrived = submission.arrived,
+                                                           .admitted = {},
+                                                           .first_token = {},
+                                                           .last_token = {}}));
+    admit(now, out);
+    if (waiting_.size() <= options_.max_queue) return;
+    waiting_.pop_back();  // only the newest can be too much: the others were within the limit before it came
+    const Duration wait = estimate_wait(now);
+    refuse(Cause::kAdmissionRejected, "queue_full",
+           fmt::format("{} answers are running and {} requests are waiting, which is the limit; about {:.0f} s until one more could wait", running_.size(),
+                       waiting_.size(), base::to_seconds(wait)),
+           wait);
+}
+
+/// Strictly by arrival: nobody passes the head of the queue, so nobody waits for ever.
+void Engine::admit(Instant now, EngineEvents& out) {
+    while (!waiting_.empty() && std::cmp_less(running_.size(), backend_.facts().max_sequences) && pool_.can_reserve(waiting_.front()->worst_case())) {
+        Owned sequence = std::move(waiting_.front());
+        waiting_.pop_front();
+        pool_.reserve(sequence->id, sequence->worst_case());
+        sequence->admitted = now;
+        out.emplace_back(Admitted{sequence->id, now});
+        running_.push_back(std::move(sequence));
+    }
+}
+
+bool Engine::plan(Instant now, EngineEvents& out) {
+    FULLSTOP_ASSERT(runs_.empty(), "a step is committed before the next is planned");
+    admit(now, out);
+    for (const Owned& sequence : running_)
+        if (sequence->decoding()) plan_run(*sequence, Tokens{1});
+    Tokens budget = runs_.empty() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
+    for (const Owned& sequence : running_) {
+        if (sequence->decoding() || budget.count == 0) continue;
+        const Tokens rows = std::min(sequence->missing(), budget);
+        plan_run(*sequence, rows);
+        budget -= rows;
+    }
+    return !runs_.empty();
+}
+
+void Engine::plan_run(Sequence& sequence, Tokens rows) {
+    const auto all = std::span<const TokenId>(sequence.tokens);
+    runs_.push_back({.sequence = sequence.id,
+                     .position = sequence.in_kv,
+                     .tokens = all.subspan(static_cast<std::size_t>(sequence.in_kv.count), static_cast<std::size_t>(rows.count)),
+                     .wants_logits = rows == sequence.missing()});
+}
+
+void Engine::compute() { status_ = backend_.decode(runs_); }
+
+void Engine::commit(Instant now, EngineEvents& out) {
+    ++steps_;
+    if (status_ != DecodeStatus::kOk) {
+        end_failed_step(now, out);
+    } else {
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const auto found = std::ranges::find(running_, runs_[i].sequence, [](const Owned& s) { return s->id; });
+            FULLSTOP_ASSERT(found != running_.end(), "a planned sequence runs until its step is committed");
+            Sequence& sequence = **found;
+            const Tokens rows{static_cast<std::int64_t>(runs_[i].tokens.size())};
+            sequence.in_kv += rows;
+            kv_used_ += rows;
+            pool_.grow(sequence.id, sequence.in_kv);
+            if (runs_[i].wants_logits) after_row(now, sequence, backend_.logits(i), out);
+        }
+    }
+    runs_.clear();
+    check();
+}
+
+/// The sequence has new logits: choose, show, end what is over.
+void Engine::after_row(Instant now, Sequence& sequence, std::span<const float> logits, EngineEvents& out) {
+    const auto token = sequence.sampler.pick(logits);
+    if (!token) return end(now, sequence, Cause::kServerError, "the model produced no finite number to choose a token by", out);
+    if (backend_.is_end(*token)) {
+        if (!sequence.first_token) sequence.first_token = now;
+        return end(now, sequence, Cause::kNaturalEnd, fmt::format("end token after {} tokens", sequence.output().count), out);
+    }
+    sequence.tokens.push_back(*token);
+    Produced produced{.id = sequence.id, .at = now, .text = sequence.gate.push(backend_.piece(*token)), .gap = {}};
+    if (sequence.last_token) produced.gap = now - *sequence.last_token;
+    if (!sequence.first_token) sequence.first_token = now;
+    sequence.last_token = now;
+    out.emplace_back(std::move(produced));
+    if (const auto& stop = sequence.gate.stopped_by()) return end(now, sequence, Cause::kStopString, fmt::format("stop string \"{}\"", *stop), out);
+    if (sequence.output() < sequence.limit) return;
+    if (sequence.requested) return end(now, sequence, Cause::kTokenLimit, fmt::format("max_tokens {} reached", sequence.limit.count), out);
+    end(now, sequence, Cause::kContextLimit,
+        fmt::format("prompt {} + output {} tokens fill the window of {}", sequence.prompt.count, sequence.output().count, sequence.worst_case().count), out);
+}
+
+/// What a failed computation left in KV is unknown, so the sequences of that step end; the others go on.
+void Engine::end_failed_step(Instant now, EngineEvents& out) {
+    Cause cause = Cause::kServerError;
+    std::string detail = "the computation failed";
+    if (status_ == DecodeStatus::kAborted) {
+        cause = Cause::kAbortedByServer;
+        detail = "the computation was aborted";
+    } else if (status_ == DecodeStatus::kNoRoom) {
+        cause = Cause::kKvPoolExhausted;
+        detail = fmt::format("the model had no free KV cells with {} of {} tokens in use by our account: a bug", kv_used_.count,
+                             pool_.block_size().count * pool_.total().count);
+    }
+    for (const Run& run : std::exchange(runs_, {})) cancel(now, run.sequence, cause, detail, out);
+}
+
+void Engine::cancel(Instant now, SequenceId id, Cause cause, std::string detail, EngineEvents& out) {
+    FULLSTOP_ASSERT(runs_.empty(), "nothing is taken away between plan and commit");
+    const auto has_id = [&](const Owned& s) { return s->id == id; };
+    if (const auto found = std::ranges::find_if(running_, has_id); found != running_.end()) {
+        end(now, **found, cause, std::move(detail), out);
+    } else if (const auto queued = std::ranges::find_if(waiting_, has_id); queued != waiting_.end()) {
+        out.emplace_back(Ended{id, now, {}, {cause, std::move(detail), numbers_of(**queued)}});
+        waiting_.erase(queued);
+    }
+    check();
+}
+
+void Engine::cancel_all(Instant now, Cause cause, const std::string& detail, EngineEvents& out) {
+    while (!waiting_.empty()) cancel(now, waiting_.back()->id, cause, detail, out);
+    while (!running_.empty()) cancel(now, running_.back()->id, cause, detail, out);
+}
+
+void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detail, EngineEvents& out) {
+    const double service = base::to_seconds(now - *sequence.admitted);
+    mean_service_s_ = mean_service_s_ == 0 ? service : (1 - kNewestWeight) * mean_service_s_ + kNewestWeight * service;
+    out.emplace_back(
+        Ended{sequence.id, now, sequence.gate.stopped_by() ? std::string() : sequence.gate.flush(), {cause, std::move(detail), numbers_of(sequence)}});
+    backend_.remove(sequence.id);
+    pool_.release(sequence.id);
+    kv_used_ -= sequence.in_kv;
+    std::erase_if(running_, [&](const Owned& s) { return s.get() == &sequence; });
+}
+
+AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
+    AnswerNumbers numbers;
+    numbers.requested_max_tokens = sequence.requested;
+    numbers.effective_max_tokens = sequence.limit;
+    numbers.prompt_tokens = sequence.prompt;
+    numbers.output_tokens = sequence.output();
+    if (sequence.admitted) numbers.queue = *sequence.admitted - sequence.arrived;
+    if (sequence.first_token) numbers.ttft = *sequence.first_token - sequence.arrived;
+    numbers.kv_bytes_peak = backend_.facts().kv_bytes_per_token * sequence.in_kv.count;
+    return numbers;
+}
+
+/// Everybody ahead, served by as many as run now, at the pace of the answers that ended lately (before any did: of the
+/// oldest that runs).
+Duration Engine::estimate_wait(Instant now) const {
+    double service = mean_service_s_;
+    if (service == 0 && !running_.empty()) service = base::to_seconds(now - *running_.front()->admitted);
+    const double ahead = static_cast<double>(waiting_.size()) + 1;
+    const double seconds = service * ahead / static_cast<double>(std::max<std::size_t>(1, running_.size()));
+    return std::max(kShortestRetry, base::from_ms(seconds * 1e3));
+}
+
+Occupancy Engine::occupancy() const {
+    return {.running = static_cast<std::int64_t>(running_.size()),
+            .waiting = static_cast<std::int64_t>(waiting_.size()),
+            .kv_used = kv_used_,
+            .kv_reserved = pool_.block_size() * (pool_.owned() + pool_.promised()).count,
+            .kv_total = pool_.block_size() * pool_.total().count,
+            .steps = steps_};
+}
+
+void Engine::check() const {
+    pool_.check();
+    Tokens used;
+    base::Blocks owned;
+    for (const Owned& sequence : running_) {
+        used += sequence->in_kv;
+        owned += base::blocks_for(sequence->in_kv, pool_.block_size());
+    }
+    FULLSTOP_ASSERT(used == kv_used_ && owned == pool_.owned(), "the pool holds exactly what the running sequences hold");
+}
+
+}  // namespace fullstop::engine

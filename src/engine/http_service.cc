@@ -1,0 +1,261 @@
+// Routing, then one small state machine per answer: accepted, head sent, role sent, ended.
+#include "engine/http_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <cmath>
+#include <utility>
+
+#include "engine/limits.h"
+#include "wire/response_text.h"
+
+namespace fullstop::engine {
+
+using base::Instant;
+using net::ConnectionId;
+using net::ServiceActions;
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
+
+std::string header(const net::ServiceRequest& request, const std::string& name) {
+    const auto found = request.headers.find(name);
+    return found == request.headers.end() ? std::string() : found->second;
+}
+
+bool wants_close(const net::ServiceRequest& request) {
+    std::string value = header(request, "connection");
+    std::ranges::transform(value, value.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return value.find("close") != std::string::npos;
+}
+
+/// Visible ASCII only: it is sent back in a header and stands in logs.
+bool valid_request_id(std::string_view id) {
+    return id.size() <= kMaxRequestIdBytes && std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
+}
+
+void send(ConnectionId id, std::string bytes, ServiceActions& out) { out.emplace_back(net::ServiceSend{id, std::move(bytes)}); }
+
+std::string event_chunk(std::string_view data) { return wire::chunk(wire::sse_event(data)); }
+
+}  // namespace
+
+HttpService::HttpService(ModelFacts facts, ServiceOptions options, std::function<void(Command)> send)
+    : facts_(std::move(facts)), options_(std::move(options)), send_(std::move(send)), random_(options_.entropy) {
+    occupancy_.kv_total = facts_.pool;
+}
+
+void HttpService::respond(ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
+                          ServiceActions& out, std::optional<std::int64_t> retry_after_s) const {
+    wire::Headers headers = {{"Connection", keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", request_id}, {"Server", "fullstop"}};
+    if (retry_after_s) headers.emplace_back("Retry-After", std::to_string(*retry_after_s));
+    send(id, wire::whole_response(status, type, body, headers), out);
+    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = keep_alive});
+}
+
+void HttpService::request(Instant now, net::ServiceRequest request, ServiceActions& out) {
+    const bool keep = !wants_close(request);
+    std::string request_id = header(request, "x-request-id");
+    const bool id_is_fine = valid_request_id(request_id);
+    if (request_id.empty() || !id_is_fine) request_id = fmt::format("fs-{:016x}", random_.next());
+    const auto reply = [&](int status, std::string_view type, std::string_view body) { respond(request.id, status, type, body, request_id, keep, out); };
+    if (!id_is_fine)
+        return reply(
+            400, kJson,
+            error_body(fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "invalid_request_error", "bad_request_id"));
+
+    using Body = std::string (*)(const HttpService&);
+    struct Page {
+        std::string_view path, type;
+        Body body;
+    };
+    static constexpr std::array kPages = {
+        Page{"/v1/models", kJson, [](const HttpService& s) { return s.models_body(); }},
+        Page{"/fullstop/status", kJson, [](const HttpService& s) { return s.status_body(); }},
+        Page{"/metrics", kPrometheus, [](const HttpService& s) { return s.metrics_.text(s.occupancy_, s.facts_.max_sequences); }},
+        Page{"/health", kJson, [](const HttpService& s) -> std::string { return s.draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})"; }},
+    };
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    const auto wrong_method = [&](std::string_view wanted) {
+        reply(405, kJson, error_body(fmt::format("{} takes {}", path, wanted), "invalid_request_error", "method_not_allowed"));
+    };
+    for (const Page& page : kPages) {
+        if (path != page.path) continue;
+        if (request.method != "GET") return wrong_method("GET");
+        return reply(path == "/health" && draining_ ? 503 : 200, page.type, page.body(*this));
+    }
+    if (path != "/v1/chat/completions" && path != "/v1/completions")
+        return reply(404, kJson, error_body(fmt::format("there is no {} here", path), "invalid_request_error", "not_found"));
+    if (request.method != "POST") return wrong_method("POST");
+    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, std::move(request), std::move(request_id), out);
+}
+
+void HttpService::completion(Instant now, Route route, net::ServiceRequest request, std::string request_id, ServiceActions& out) {
+    const bool keep = !wants_close(request);
+    const auto refuse = [&](int status, std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {},
+                            std::optional<std::int64_t> retry = {}) {
+        respond(request.id, status, kJson, error_body(message, type, code, parameter), request_id, keep, out, retry);
+    };
+    if (draining_)
+        return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {},
+                      std::chrono::ceil<std::chrono::seconds>(options_.drain).count());
+    auto parsed = parse_completion(route, request.body);
+    if (!parsed) return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter", parsed.error().parameter);
+    if (!parsed->model.empty() && parsed->model != facts_.name)
+        return refuse(404, fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name), "invalid_request_error", "model_not_found",
+                      "model");
+
+    Live live{.names = {.route = route, .request_id = std::move(request_id), .model = facts_.name, .created = unix_seconds(now)},
+              .stream = parsed->stream,
+              .include_usage = parsed->include_usage,
+              .keep_alive = keep,
+              .head_sent = false,
+              .role_sent = false,
+              .text = {}};
+    live_.emplace(request.id, std::move(live));
+    Submission submission = std::move(parsed->submission);
+    submission.id = request.id;
+    submission.arrived = now;
+    submission.sampling.seed = parsed->seed.value_or(random_.next());
+    send_(std::move(submission));
+}
+
+void HttpService::client_left(Instant, ConnectionId id, ServiceActions&) {
+    if (live_.erase(id) == 1) send_(Cancel{.id = id, .cause = answer::Cause::kClientCancelled, .detail = "the client closed its connection"});
+}
+
+void HttpService::drain(Instant now, ServiceActions& out) {
+    draining_ = true;
+    out.emplace_back(net::ServiceWake{now + options_.drain});
+}
+
+void HttpService::wake(Instant, ServiceActions&) {
+    if (draining_)
+        send_(CancelAll{.cause = answer::Cause::kAbortedByServer,
+                        .detail = fmt::format("the server is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.drain))});
+}
+
+void HttpService::deliver(const EngineEvents& events, const Occupancy& occupancy, ServiceActions& out) {
+    occupancy_ = occupancy;
+    for (const EngineEvent& event : events) std::visit([&](const auto& what) { on(what, out); }, event);
+}
+
+void HttpService::on(const Refused& event, ServiceActions& out) {
+    metrics_.ended(event.end);
+    const auto found = live_.find(event.id);
+    if (found == live_.end()) return;
+    ErrorWords words = error_words(event.end);
+    words.code = event.code;
+    fail(event.id, found->second, event.end, std::move(words), event.retry_after, out);
+    live_.erase(found);
+}
+
+void HttpService::on(const Admitted& event, ServiceActions& out) {
+    const auto found = live_.find(event.id);
+    if (found == live_.end() || !found->second.stream) return;
+    Live& live = found->second;
+    send(event.id,
+         wire::stream_head("text/event-stream",
+                           {{"Connection", live.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", live.names.request_id}, {"Server", "fullstop"}}),
+         out);
+    live.head_sent = true;
+}
+
+void HttpService::on(const Produced& event, ServiceActions& out) {
+    metrics_.token(event);
+    if (const auto found = live_.find(event.id); found != live_.end()) show(event.id, found->second, event.text, out);
+}
+
+void HttpService::show(ConnectionId id, Live& live, std::string_view text, ServiceActions& out) const {
+    if (text.empty()) return;
+    if (live.stream)
+        send(id, event_chunk(text_event(live.names, text, !std::exchange(live.role_sent, true))), out);
+    else
+        live.text += text;
+}
+
+void HttpService::on(const Ended& event, ServiceActions& out) {
+    metrics_.ended(event.end);
+    const auto found = live_.find(event.id);
+    if (found == live_.end()) return;
+    Live& live = found->second;
+    show(event.id, live, event.text, out);
+    if (finish_reason(event.end.cause))
+        finish(event.id, live, event.end, out);
+    else
+        fail(event.id, live, event.end, error_words(event.end), {}, out);
+    live_.erase(found);
+}
+
+void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end, ServiceActions& out) const {
+    if (!live.stream) return respond(id, 200, kJson, whole_body(live.names, end, live.text), live.names.request_id, live.keep_alive, out);
+    std::string bytes;
+    if (!live.role_sent && live.names.route == Route::kChat) bytes += event_chunk(text_event(live.names, "", true));
+    bytes += event_chunk(finish_event(live.names, end, live.include_usage));
+    if (live.include_usage) bytes += event_chunk(usage_event(live.names, end));
+    bytes += event_chunk("[DONE]") + wire::last_chunk();
+    send(id, std::move(bytes), out);
+    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = live.keep_alive});
+}
+
+/// Before the head: a status. After it: an error object, no `[DONE]`, no last chunk.
+void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, ErrorWords words, std::optional<base::Duration> retry,
+                       ServiceActions& out) const {
+    const std::string body = error_body(live.names, end, words);
+    if (!live.head_sent) {
+        std::optional<std::int64_t> seconds;
+        if (retry) seconds = std::chrono::ceil<std::chrono::seconds>(*retry).count();
+        return respond(id, words.status, kJson, body, live.names.request_id, live.keep_alive, out, seconds);
+    }
+    send(id, event_chunk(body), out);
+    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = false});
+}
+
+std::string HttpService::models_body() const {
+    const json::object model = {{"id", facts_.name},
+                                {"object", "model"},
+                                {"created", options_.started_wall.unix_ns / 1'000'000'000},
+                                {"owned_by", "fullstop"},
+                                {"max_model_len", facts_.window.count}};
+    return json::serialize(json::object{{"object", "list"}, {"data", json::array{model}}});
+}
+
+std::string HttpService::status_body() const {
+    json::object ends;
+    for (const auto& [cause, count] : metrics_.ends()) ends[answer::to_string(cause)] = count;
+    const Sampling defaults;
+    return json::serialize(
+        json::object{{"server", "fullstop"},
+                     {"version", options_.version},
+                     {"status", draining_ ? "draining" : "ok"},
+                     {"model", facts_.name},
+                     {"window", facts_.window.count},
+                     {"pool", occupancy_.kv_total.count},
+                     {"shared_pool", facts_.layout == "unified"},
+                     {"slots", facts_.max_sequences},
+                     {"max_queue", options_.max_queue},
+                     {"admission", "reserve"},
+                     {"layout", facts_.layout},
+                     {"kv_type", facts_.kv_type},
+                     {"kv_bytes_per_token", facts_.kv_bytes_per_token.count},
+                     {"kv_tokens_used", occupancy_.kv_used.count},
+                     {"kv_tokens_reserved", occupancy_.kv_reserved.count},
+                     {"running", occupancy_.running},
+                     {"waiting", occupancy_.waiting},
+                     {"threads", facts_.threads},
+                     {"default_max_tokens", nullptr},  // the window's rest is the only limit when none is asked for
+                     {"output_deadline_ms", nullptr},
+                     {"defaults", {{"temperature", defaults.temperature}, {"top_p", defaults.top_p}, {"top_k", defaults.top_k}, {"min_p", defaults.min_p}}},
+                     {"ends", std::move(ends)}});
+}
+
+std::int64_t HttpService::unix_seconds(Instant now) const { return (options_.started_wall.unix_ns + (now - options_.started).count()) / 1'000'000'000; }
+
+}  // namespace fullstop::engine

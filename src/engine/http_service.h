@@ -1,0 +1,82 @@
+// The HTTP surface of `fullstop serve` (contract section 6): requests become commands, engine events become bytes.
+//
+// Sans-IO and without a thread of its own: commands leave through a function, events come in through deliver(). The engine
+// may live on another thread; what crosses are values. Every answer ends with its true reason: `[DONE]` and the last chunk
+// only follow an honest end, everything else is an error object and a body that stays open-ended.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "engine/backend.h"
+#include "engine/command.h"
+#include "engine/metrics.h"
+#include "engine/openai_request.h"
+#include "engine/openai_response.h"
+#include "net/service.h"
+
+namespace fullstop::engine {
+
+struct ServiceOptions {
+    std::string version;
+    base::Duration drain = std::chrono::seconds(30);  ///< how long running answers may go on after drain()
+    std::size_t max_queue = kDefaultMaxQueue;         ///< for /fullstop/status; the engine enforces it
+    std::uint64_t entropy = 0;                        ///< for request ids and for seeds that were not given
+    base::Instant started;                            ///< the same moment on both clocks,
+    base::WallTime started_wall;                      ///< for the dates that OpenAI's interface shows
+};
+
+class HttpService final : public net::Service {
+public:
+    HttpService(ModelFacts facts, ServiceOptions options, std::function<void(Command)> send);
+
+    void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
+    void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
+    /// The drain limit was reached.
+    void wake(base::Instant now, net::ServiceActions& out) override;
+
+    /// What the engine did since the last call, and how it stands now.
+    void deliver(const EngineEvents& events, const Occupancy& occupancy, net::ServiceActions& out);
+    /// No new answers from now on (503); those accepted go on until the drain limit.
+    void drain(base::Instant now, net::ServiceActions& out);
+    /// Answers accepted and not ended.
+    std::size_t open_answers() const { return live_.size(); }
+
+private:
+    /// One accepted request whose client is still there. Its key is connection, request and sequence id in one.
+    struct Live {
+        AnswerNames names;
+        bool stream = false, include_usage = false, keep_alive = true;
+        bool head_sent = false, role_sent = false;
+        std::string text;  ///< collected when not streaming
+    };
+
+    void completion(base::Instant now, Route route, net::ServiceRequest request, std::string request_id, net::ServiceActions& out);
+    void respond(net::ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
+                 net::ServiceActions& out, std::optional<std::int64_t> retry_after_s = {}) const;
+    void on(const Refused& event, net::ServiceActions& out);
+    void on(const Admitted& event, net::ServiceActions& out);
+    void on(const Produced& event, net::ServiceActions& out);
+    void on(const Ended& event, net::ServiceActions& out);
+    void show(net::ConnectionId id, Live& live, std::string_view text, net::ServiceActions& out) const;
+    void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
+    void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, ErrorWords words, std::optional<base::Duration> retry,
+              net::ServiceActions& out) const;
+    std::string models_body() const;
+    std::string status_body() const;
+    std::int64_t unix_seconds(base::Instant now) const;
+
+    ModelFacts facts_;
+    ServiceOptions options_;
+    std::function<void(Command)> send_;
+    base::Random random_;
+    std::map<net::ConnectionId, Live> live_;
+    Metrics metrics_;
+    Occupancy occupancy_;
+    bool draining_ = false;
+};
+
+}  // namespace fullstop::engine

@@ -1,0 +1,33 @@
+// Every queue, buffer and step of the engine, in one table with its reason and what happens at the limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace fullstop::engine {
+
+// name                                   value                         at the limit
+/// KV is accounted in blocks: small enough that a sequence wastes at most 15 tokens, large enough that counting is free.
+inline constexpr base::Tokens kBlockTokens{16};
+/// Prompt rows computed beside running answers in one step. On two CPU cores a row costs 2 to 3 ms, so everybody's next
+/// token comes at most about 0.2 s late.                                          the rest of the prompt waits for the next step
+inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
+/// Prompt rows in one step when nobody is waiting for a next token; also bounds how late a cancellation is seen.   same
+inline constexpr base::Tokens kPrefillRowsAlone{256};
+/// Requests that wait for admission, unless --max-queue says otherwise: eight times the built-in slots; more would wait
+/// for minutes.                                                                    503 with an estimate
+inline constexpr std::size_t kDefaultMaxQueue = 64;
+/// Sequences at once: libllama has 256 sequence ids, some are needed for padding.  usage error
+inline constexpr int kMaxSequences = 200;
+/// Stop strings of one request. OpenAI allows 4; text is searched for each of them at every token.   400
+inline constexpr std::size_t kMaxStopStrings = 16;
+/// Length of one stop string: text that might begin one is held back.              400
+inline constexpr std::size_t kMaxStopBytes = 256;
+/// Identity sent by a client; longer ones do not fit a log line.                   400
+inline constexpr std::size_t kMaxRequestIdBytes = 128;
+/// JSON nesting of a request body; real ones are below 10.                         400
+inline constexpr std::size_t kMaxJsonDepth = 32;
+
+}  // namespace fullstop::engine

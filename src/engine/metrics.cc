@@ -1,0 +1,76 @@
+// The text format of Prometheus 0.0.4, written directly: a dozen lines do not need a library.
+#include "engine/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace fullstop::engine {
+namespace {
+
+void head(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
+    fmt::format_to(std::back_inserter(out), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+template <class Number>
+void line(std::string& out, std::string_view name, std::string_view type, std::string_view help, Number value) {
+    head(out, name, type, help);
+    fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
+}
+
+}  // namespace
+
+void Histogram::add(double value) {
+    const auto bound = std::ranges::lower_bound(bounds_, value);
+    ++counts_[static_cast<std::size_t>(bound - bounds_.begin())];
+    sum_ += value;
+}
+
+void Histogram::write(std::string& out, std::string_view name, std::string_view help) const {
+    head(out, name, "histogram", help);
+    std::int64_t below = 0;
+    for (std::size_t i = 0; i < bounds_.size(); ++i)
+        fmt::format_to(std::back_inserter(out), "{}_bucket{{le=\"{}\"}} {}\n", name, bounds_[i], below += counts_[i]);
+    below += counts_.back();
+    fmt::format_to(std::back_inserter(out), "{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name, below, sum_);
+}
+
+void Metrics::token(const Produced& produced) {
+    if (produced.gap) gaps_.add(base::to_seconds(*produced.gap));
+}
+
+void Metrics::ended(const AnswerEnd& end) {
+    ++ends_[end.cause];
+    if (end.numbers.ttft) ttft_.add(base::to_seconds(*end.numbers.ttft));
+    if (!end.numbers.queue) return;
+    queue_.add(base::to_seconds(*end.numbers.queue));
+    prompt_tokens_ += end.numbers.prompt_tokens.count;
+    output_tokens_ += end.numbers.output_tokens.count;
+}
+
+std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
+    std::string out;
+    line(out, "fullstop_requests_running", "gauge", "Answers being computed", now.running);
+    line(out, "fullstop_requests_waiting", "gauge", "Requests waiting for admission", now.waiting);
+    line(out, "fullstop_slots_total", "gauge", "Answers that can be computed at once", slots);
+    line(out, "fullstop_kv_tokens_used", "gauge", "Tokens in the KV cache", now.kv_used.count);
+    line(out, "fullstop_kv_tokens_reserved", "gauge", "Tokens promised to running answers: their worst case", now.kv_reserved.count);
+    line(out, "fullstop_kv_tokens_total", "gauge", "Tokens the KV cache holds", now.kv_total.count);
+    line(out, "fullstop_kv_usage_ratio", "gauge", "Share of the KV cache in use, 0 to 1",
+         static_cast<double>(now.kv_used.count) / static_cast<double>(now.kv_total.count));
+    line(out, "fullstop_preemptions_total", "counter", "Answers paused for memory; admission by reservation never does", 0);
+    line(out, "fullstop_steps_total", "counter", "Batches computed", now.steps);
+    line(out, "fullstop_prompt_tokens_total", "counter", "Prompt tokens of ended answers", prompt_tokens_);
+    line(out, "fullstop_output_tokens_total", "counter", "Output tokens of ended answers", output_tokens_);
+    head(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
+    for (const auto& [cause, count] : ends_)
+        fmt::format_to(std::back_inserter(out), "fullstop_answers_total{{cause=\"{}\",layer=\"{}\"}} {}\n", answer::to_string(cause),
+                       answer::to_string(answer::entry(cause).layer), count);
+    queue_.write(out, "fullstop_queue_seconds", "Arrival to admission, of ended answers");
+    ttft_.write(out, "fullstop_time_to_first_token_seconds", "Arrival to first token, of ended answers");
+    gaps_.write(out, "fullstop_inter_token_latency_seconds", "Between tokens of one answer, as computed");
+    return out;
+}
+
+}  // namespace fullstop::engine

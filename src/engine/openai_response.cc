@@ -1,0 +1,146 @@
+// Boost.JSON objects in the order clients are used to.
+#include "engine/openai_response.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <utility>
+
+namespace fullstop::engine {
+namespace {
+
+namespace json = boost::json;
+using answer::Cause;
+
+json::value milliseconds(const std::optional<base::Duration>& duration) {
+    if (!duration) return nullptr;
+    return base::to_ms(*duration);
+}
+
+json::value count(const std::optional<base::Tokens>& tokens) {
+    if (!tokens) return nullptr;
+    return tokens->count;
+}
+
+/// The object of contract section 6. Admission `reserve` never preempts, there is no prefix cache, and neither deadlines
+/// nor latency targets exist yet: those numbers are true zeros and nulls.
+json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
+    const AnswerNumbers& n = end.numbers;
+    return {{"request_id", names.request_id},
+            {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
+            {"requested_max_tokens", count(n.requested_max_tokens)},
+            {"effective_max_tokens", count(n.effective_max_tokens)},
+            {"prompt_tokens", n.prompt_tokens.count},
+            {"cached_tokens", 0},
+            {"output_tokens", n.output_tokens.count},
+            {"queue_ms", milliseconds(n.queue)},
+            {"ttft_ms", milliseconds(n.ttft)},
+            {"paused_ms", 0.0},
+            {"preemptions", {{"swap", 0}, {"recompute", 0}}},
+            {"kv_bytes_peak", n.kv_bytes_peak.count},
+            {"deadline_ms", nullptr},
+            {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
+}
+
+json::object usage_object(const AnswerEnd& end) {
+    const std::int64_t prompt = end.numbers.prompt_tokens.count, output = end.numbers.output_tokens.count;
+    return {{"prompt_tokens", prompt}, {"completion_tokens", output}, {"total_tokens", prompt + output}, {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+}
+
+json::object frame(const AnswerNames& names, bool chunk) {
+    const bool chat = names.route == Route::kChat;
+    return {{"id", (chat ? "chatcmpl-" : "cmpl-") + names.request_id},
+            {"object", !chat   ? "text_completion"
+                       : chunk ? "chat.completion.chunk"
+                               : "chat.completion"},
+            {"created", names.created},
+            {"model", names.model}};
+}
+
+json::value word(const std::optional<std::string_view>& text) {
+    if (!text) return nullptr;
+    return json::string(*text);
+}
+
+}  // namespace
+
+std::optional<std::string_view> finish_reason(Cause cause) {
+    switch (cause) {
+        case Cause::kNaturalEnd:
+        case Cause::kStopString: return "stop";
+        case Cause::kTokenLimit:
+        case Cause::kContextLimit: return "length";
+        default: return std::nullopt;
+    }
+}
+
+ErrorWords error_words(const AnswerEnd& end) {
+    switch (end.cause) {
+        case Cause::kAdmissionRejected: return {503, "overloaded_error", "queue_full"};
+        case Cause::kRequestRejected: return {400, "invalid_request_error", "request_rejected"};
+        case Cause::kAbortedByServer: return {503, "server_error", std::string(answer::to_string(end.cause))};
+        default: return {500, "server_error", std::string(answer::to_string(end.cause))};
+    }
+}
+
+std::string text_event(const AnswerNames& names, std::string_view text, bool first) {
+    json::object event = frame(names, true);
+    if (names.route == Route::kChat) {
+        json::object delta;
+        if (first) delta["role"] = "assistant";
+        delta["content"] = text;
+        event["choices"] = json::array{json::object{{"index", 0}, {"delta", std::move(delta)}, {"finish_reason", nullptr}}};
+    } else {
+        event["choices"] = json::array{json::object{{"index", 0}, {"text", text}, {"finish_reason", nullptr}}};
+    }
+    return json::serialize(event);
+}
+
+std::string finish_event(const AnswerNames& names, const AnswerEnd& end, bool usage_follows) {
+    json::object event = frame(names, true);
+    json::object choice = {{"index", 0}};
+    if (names.route == Route::kChat)
+        choice["delta"] = json::object();
+    else
+        choice["text"] = "";
+    choice["finish_reason"] = word(finish_reason(end.cause));
+    event["choices"] = json::array{std::move(choice)};
+    if (!usage_follows) event["fullstop"] = fullstop_object(names, end);
+    return json::serialize(event);
+}
+
+std::string usage_event(const AnswerNames& names, const AnswerEnd& end) {
+    json::object event = frame(names, true);
+    event["choices"] = json::array();
+    event["usage"] = usage_object(end);
+    event["fullstop"] = fullstop_object(names, end);
+    return json::serialize(event);
+}
+
+std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
+    json::object body = frame(names, false);
+    json::object choice = {{"index", 0}};
+    if (names.route == Route::kChat)
+        choice["message"] = {{"role", "assistant"}, {"content", text}};
+    else
+        choice["text"] = text;
+    choice["finish_reason"] = word(finish_reason(end.cause));
+    body["choices"] = json::array{std::move(choice)};
+    body["usage"] = usage_object(end);
+    body["fullstop"] = fullstop_object(names, end);
+    return json::serialize(body);
+}
+
+std::string error_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
+    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
+    return json::serialize(
+        json::object{{"error", {{"message", message}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}}}});
+}
+
+std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter) {
+    json::object error = {{"message", message}, {"type", type}, {"code", code}};
+    error["param"] = parameter.empty() ? json::value(nullptr) : json::value(parameter);
+    return json::serialize(json::object{{"error", std::move(error)}});
+}
+
+}  // namespace fullstop::engine

@@ -1,0 +1,99 @@
+// Two reasons to hold bytes back, decided on the pending bytes only: they never exceed one stop string and one character
+// after a call.
+#include "engine/text_gate.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fullstop::engine {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+enum class Shape { kWhole, kUnfinished, kBroken };
+
+/// The character at the front of `bytes` (not empty): how many bytes, and whether it is whole (Unicode table 3-7).
+/// kBroken: these bytes can never become a character. kUnfinished: more bytes could complete it.
+std::pair<Shape, std::size_t> front_character(std::string_view bytes) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    const unsigned lead = at(0);
+    if (lead < 0x80) return {Shape::kWhole, 1};
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4) return {Shape::kBroken, 1};
+    for (std::size_t i = 1; i < length; ++i) {
+        if (i == bytes.size()) return {Shape::kUnfinished, i};
+        unsigned low = 0x80, high = 0xBF;
+        if (i == 1) {
+            if (lead == 0xE0) low = 0xA0;
+            if (lead == 0xED) high = 0x9F;
+            if (lead == 0xF0) low = 0x90;
+            if (lead == 0xF4) high = 0x8F;
+        }
+        if (at(i) < low || at(i) > high) return {Shape::kBroken, i};
+    }
+    return {Shape::kWhole, length};
+}
+
+/// Moves whole characters of the first `limit` bytes of `pending` out. `all`: also what is unfinished, replaced.
+std::string take_characters(std::string& pending, std::size_t limit, bool all) {
+    std::string out;
+    std::size_t at = 0;
+    while (at < limit) {
+        const auto [shape, length] = front_character(std::string_view(pending).substr(at));
+        if (shape == Shape::kUnfinished && !all) break;
+        if (shape == Shape::kWhole && at + length > limit && !all) break;
+        if (shape == Shape::kWhole && at + length <= limit)
+            out.append(pending, at, length);
+        else
+            out += kReplacement;
+        at = std::min(at + length, limit);
+    }
+    pending.erase(0, at);
+    return out;
+}
+
+}  // namespace
+
+std::string TextGate::push(std::string_view bytes) {
+    if (stopped_by_) return {};
+    pending_ += bytes;
+    if (find_stop()) return take_characters(pending_, pending_.size(), true);
+    return take_characters(pending_, pending_.size() - held_for_stop(), false);
+}
+
+std::string TextGate::flush() { return take_characters(pending_, pending_.size(), true); }
+
+/// Cuts pending_ before the stop string that was completed first.
+bool TextGate::find_stop() {
+    std::size_t best_end = std::string::npos;
+    const std::string* best = nullptr;
+    for (const std::string& stop : stops_) {
+        const std::size_t start = pending_.find(stop);
+        if (start == std::string::npos) continue;
+        const std::size_t end = start + stop.size();
+        if (best == nullptr || end < best_end || (end == best_end && stop.size() > best->size())) {
+            best_end = end;
+            best = &stop;
+        }
+    }
+    if (best == nullptr) return false;
+    stopped_by_ = *best;
+    pending_.resize(best_end - best->size());
+    return true;
+}
+
+/// Length of the longest end of pending_ that begins a stop string.
+std::size_t TextGate::held_for_stop() const {
+    std::size_t held = 0;
+    for (const std::string& stop : stops_) {
+        for (std::size_t length = std::min(stop.size() - 1, pending_.size()); length > held; --length) {
+            if (std::string_view(pending_).ends_with(std::string_view(stop).substr(0, length))) {
+                held = length;
+                break;
+            }
+        }
+    }
+    return held;
+}
+
+}  // namespace fullstop::engine
