@@ -43,24 +43,22 @@ struct AnswerReader::State final : BodySink {
         capture.truncated = capture.truncated || bytes.size() > room;
         if (room == 0) return;
         capture.bytes.append(bytes.substr(0, room));
-        capture.arrivals.push_back({at, capture.bytes.size()});
+        if (!capture.arrivals.empty() && capture.arrivals.back().at == at)
+            capture.arrivals.back().end = capture.bytes.size();
+        else
+            capture.arrivals.push_back({at, capture.bytes.size()});
     }
 
     void take(std::string_view bytes) {
         if (input == Input::kBody) return feed_body(bytes);
-        while (!bytes.empty() && !framing.complete() && !framing.overflowed()) {
+        while (!bytes.empty() && !framing.overflowed()) {
             if (head_taken && input == Input::kUnframed) return feed_body(bytes);
+            if (framing.complete()) break;
             const std::string_view piece = framing.next(bytes);
-            if (framing.head_complete() && !head_taken) {
-                take_head();
-                if (input == Input::kUnframed) {  // next() may have taken body bytes for framing
-                    feed_body(piece);
-                    continue;
-                }
-            }
+            if (framing.head_complete() && !head_taken) take_head();
             if (!piece.empty()) feed_body(piece);
         }
-        if (framing.complete()) body.finish(*this);
+        if (input == Input::kHttp && framing.complete()) body.finish(*this);
     }
 
     void take_head() {
@@ -240,6 +238,7 @@ void AnswerReader::end(StreamEnd end, base::Duration at) {
 }
 
 bool AnswerReader::complete() const { return state_->input == Input::kHttp && state_->framing.complete(); }
+std::optional<answer::Api> AnswerReader::dialect() const { return state_->transcript.dialect(); }
 bool AnswerReader::overflowed() const { return state_->framing.overflowed() || state_->body.overflowed(); }
 
 }  // namespace fullstop::wire

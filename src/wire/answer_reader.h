@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "answer/record.h"
@@ -40,6 +41,8 @@ public:
 
     /// The response is complete by its own framing (last chunk, content-length): the client may close now.
     bool complete() const;
+    /// In which dialect the answer came; absent while no event showed one.
+    std::optional<answer::Api> dialect() const;
     /// Input beyond the limits (head, event size): the client should close; the record says which limit.
     bool overflowed() const;
 

@@ -84,7 +84,10 @@ std::string_view HttpFraming::next(std::string_view& input) {
     spilled_.clear();
     while (!input.empty() && !complete()) {
         switch (state_) {
-            case State::kHead: take_head(input); break;
+            case State::kHead:
+                take_head(input);
+                if (head_complete() && spilled_.empty()) return {};
+                break;
             case State::kUntilClose: return std::exchange(input, {});
             case State::kSized:
             case State::kChunkBody: {

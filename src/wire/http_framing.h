@@ -26,8 +26,8 @@ std::optional<ResponseHead> parse_head(std::string_view text);
 
 class HttpFraming {
 public:
-    /// Takes bytes off the front of `input` and returns the next piece of the body; "" when `input` was used up (or the
-    /// response is complete) without one. Call until `input` is empty or complete().
+    /// Takes bytes off the front of `input` and returns the next piece of the body; "" when the head has just ended, or
+    /// `input` was used up without one. Call until `input` is empty or complete().
     std::string_view next(std::string_view& input);
 
     bool head_complete() const { return state_ > State::kHead; }

@@ -234,6 +234,8 @@ struct JsonReader::State {
     }
 };
 
+bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text); }
+
 JsonReader::JsonReader() : state_(std::make_unique<State>()) {}
 JsonReader::~JsonReader() = default;
 JsonReader::JsonReader(JsonReader&&) noexcept = default;

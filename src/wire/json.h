@@ -72,11 +72,16 @@ public:
     Iterator begin() const { return is_object() || is_array() ? Iterator{nodes_, index_ + 1} : Iterator{}; }
     Iterator end() const { return is_object() || is_array() ? Iterator{nodes_, node().end} : Iterator{}; }
 
+    /// First member or element; absent when there is none.
+    JsonValue first() const { return begin() == end() ? JsonValue() : *begin(); }
+
 private:
     const JsonNode& node() const { return nodes_[index_]; }
     const JsonNode* nodes_ = nullptr;
     std::uint32_t index_ = 0;
 };
+
+bool is_utf8(std::string_view text);
 
 class JsonReader {
 public:

@@ -19,12 +19,14 @@ void read_results(JsonValue results, Transcript& out) {
 }  // namespace
 
 bool read_koboldcpp(JsonValue event, Transcript& out) {
-    if (const JsonValue results = event["results"]; results.is_array() && (*results.begin())["text"].is_string()) {
+    if (const JsonValue results = event["results"]; results.is_array() && results.first()["text"].is_string()) {
+        out.speaks(answer::Api::kKoboldCpp);
         read_results(results, out);
         return true;
     }
     const JsonValue token = event["token"];
     if (!token.is_string()) return false;
+    out.speaks(answer::Api::kKoboldCpp);
     out.partial();
     out.content(0, token.string());
     const JsonValue finish = event["finish_reason"];

@@ -28,6 +28,7 @@ bool read_llama_server(JsonValue event, Transcript& out) {
     if (!content.is_string() || !(stop.is_bool() || event["tokens_predicted"].present())) return false;
     std::size_t index = 0;
     if (const auto number = event["index"].integer(); number && *number > 0) index = static_cast<std::size_t>(*number);
+    out.speaks(answer::Api::kLlamaServer);
     if (!stop.is_true()) out.partial();
     out.content(index, content.string());
     report(out.record().prompt_tokens, event["tokens_evaluated"], "tokens_evaluated");

@@ -34,6 +34,7 @@ void read_numbers(JsonValue event, answer::Record& record) {
 bool read_ollama(JsonValue event, Transcript& out) {
     const JsonValue done = event["done"], message = event["message"], response = event["response"];
     if (!done.is_bool() || !(message.is_object() || response.is_string())) return false;
+    out.speaks(answer::Api::kOllama);
     answer::Record& record = out.record();
     if (const auto model = event["model"]; model.is_string() && record.response_model != model.string()) record.response_model = model.string();
     read_message(message, out);

@@ -49,11 +49,14 @@ void read_choice(JsonValue choice, Transcript& out) {
     for (const JsonValue member : choice) {
         const std::string_view key = member.key();
         if (key == "delta") {
+            out.speaks(answer::Api::kOpenAiChat);
             out.partial();
             read_message(index, member, out);
         } else if (key == "message") {
+            out.speaks(answer::Api::kOpenAiChat);
             read_message(index, member, out);
         } else if (key == "text") {
+            out.speaks(answer::Api::kOpenAiCompletions);
             out.content(index, member.string());
         } else if (key == "finish_reason") {
             finish = member;

@@ -19,6 +19,7 @@ void read_details(JsonValue details, Transcript& out) {
 bool read_tgi(JsonValue event, Transcript& out) {
     const JsonValue token = event["token"], whole = event["generated_text"];
     if (!token.is_object() && !whole.is_string()) return false;
+    out.speaks(answer::Api::kTgi);
     if (token.is_object()) {
         out.partial();
         // Special tokens (</s>) are not part of the answer's text.

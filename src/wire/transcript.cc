@@ -6,6 +6,23 @@
 #include "wire/limits.h"
 
 namespace fullstop::wire {
+namespace {
+
+/// A server that cuts its text by UTF-16 units sends the two halves of one character in two events (three bytes each,
+/// see json.cc); side by side they are the character again.
+void join_surrogates(std::string& text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    for (std::size_t at = text.find('\xED'); at != std::string::npos && at + 5 < text.size(); at = text.find('\xED', at + 1)) {
+        if ((byte(at + 1) & 0xF0) != 0xA0 || byte(at + 3) != 0xED || (byte(at + 4) & 0xF0) != 0xB0) continue;
+        const unsigned high = (byte(at + 1) & 0x0FU) << 6 | (byte(at + 2) & 0x3FU), low = (byte(at + 4) & 0x0FU) << 6 | (byte(at + 5) & 0x3FU);
+        const unsigned code = 0x10000 + (high << 10) + low;
+        const char joined[] = {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 0x3F)),
+                               static_cast<char>(0x80 | (code >> 6 & 0x3F)), static_cast<char>(0x80 | (code & 0x3F))};
+        text.replace(at, 6, joined, sizeof joined);
+    }
+}
+
+}  // namespace
 
 void Transcript::begin_event(base::Duration at) {
     at_ = at;
@@ -70,7 +87,7 @@ void Transcript::tool_call(std::size_t index, std::string_view piece) {
     }
 }
 
-void Transcript::finish(std::size_t index, JsonValue word) { finish(index, word.is_string() ? word.string() : word.verbatim()); }
+void Transcript::finish(std::size_t index, JsonValue word) { finish(index, word.is_object() ? word["type"].string() : word.verbatim()); }
 
 void Transcript::finish(std::size_t index, std::string_view word) {
     if (word.empty() || word == "null") return;
@@ -106,6 +123,7 @@ void Transcript::close(bool whole) {
         record_->reasoning += at.reasoning;
         record_->tool_calls += at.tool_calls;
     }
+    for (std::string* text : {&record_->text, &record_->reasoning, &record_->tool_calls}) join_surrogates(*text);
     name_choices();
     using TokenFact = answer::Fact<base::Tokens>;
     auto& timeline = record_->timeline;

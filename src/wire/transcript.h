@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,7 @@ public:
     void whole_content(std::size_t choice, std::string_view all);
     void reasoning(std::size_t choice, std::string_view piece);  ///< named as such by the server
     void tool_call(std::size_t choice, std::string_view piece);  ///< name or arguments
-    /// `word` null, "null" and "" are not a finish.
+    /// `word` null, "null" and "" are not a finish. SGLang's object form is known by its `type`.
     void finish(std::size_t choice, JsonValue word);
     void finish(std::size_t choice, std::string_view word);
     /// The stream's own end mark.
@@ -39,6 +40,9 @@ public:
     void detail(std::string_view key, JsonValue value);
     /// The event is one of several, not a whole answer.
     void partial() { partial_ = true; }
+
+    void speaks(answer::Api api) { dialect_ = api; }
+    std::optional<answer::Api> dialect() const { return dialect_; }
 
     bool saw_partial() const { return partial_; }
     bool saw_error_only() const { return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason; }
@@ -64,6 +68,7 @@ private:
     bool event_has_text_ = false;
     bool event_has_answer_ = false;
     bool partial_ = false;
+    std::optional<answer::Api> dialect_;
 };
 
 }  // namespace fullstop::wire
