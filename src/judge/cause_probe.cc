@@ -1,0 +1,58 @@
+// measurement_artefact. Needs: an answer that our own limits or an interruption ended, or bytes that our reader could not
+// read. Refuted by: an end of the server's own. Recommends: repeating the measurement.
+// client_misread (a candidate, never the verdict on whole bytes). Needs: bytes in the capture that are legal and that
+// common clients are known to misread. Recommends: looking at the client, not at the server.
+#include <fmt/format.h>
+
+#include "judge/causes.h"
+#include "judge/end_kind.h"
+#include "judge/words.h"
+
+namespace fullstop::judge {
+namespace {
+
+using answer::Cause;
+using answer::Confidence;
+using answer::Transport;
+
+Claim artefact(std::string text, const answer::Record& record) {
+    Claim claim{Cause::kMeasurementArtefact, Confidence::kProven};
+    claim.evidence.push_back({std::move(text), {record.request.id}, {}, "probe"});
+    claim.next = "measure this answer again";
+    return claim;
+}
+
+}  // namespace
+
+MaybeClaim measurement_artefact(const answer::Record& record, const Context& context) {
+    if (record.end.transport == Transport::kClosedByUs && context.interrupted && record.deadline_fired == answer::DeadlineFired::kNone)
+        return artefact("the run was interrupted while this answer was coming", record);
+    if (record.end.transport == Transport::kClosedByUs && record.end.error && contains(record.end.error->text, "limit of fullstop"))
+        return artefact(record.end.error->text, record);
+    if (record.unread_events > 0 && !has_content(record) && !record.end.error && end_kind(record) == EndKind::kNone)
+        return artefact(fmt::format("{} events could not be read, and nothing else came", record.unread_events), record);
+    return std::nullopt;
+}
+
+MaybeClaim client_misread(const answer::Record& record, const Context&) {
+    if (!looks_natural(record) && end_kind(record) != EndKind::kLength) return std::nullopt;
+    const std::string_view bytes = record.capture.bytes;
+    std::string shapes;
+    const auto note = [&](bool present, std::string_view text) {
+        if (present) shapes += (shapes.empty() ? "" : "; ") + std::string(text);
+    };
+    note(record.comments > 0, fmt::format("{} comment lines", record.comments));
+    note(contains(bytes, "}\r\n\r\ndata:"), "events end in CRLF");
+    note(contains(bytes, "\ndata:{"), "no space after `data:`");
+    note(contains(bytes, "\nid:") || contains(bytes, "\nretry:"), "`id:` or `retry:` lines");
+    note(record.finish_events > 1, fmt::format("{} events with a finish reason", record.finish_events));
+    note(contains(bytes, "\"content\":\":"), "text that begins with a colon, as a comment does");
+    note(!record.end.terminator && end_kind(record) != EndKind::kNone, "a finish reason and no terminator");
+    if (shapes.empty()) return std::nullopt;
+    Claim claim{Cause::kClientMisread, Confidence::kUnresolved};
+    claim.decisive = false;
+    claim.why_not = "the bytes hold the whole answer; if an application shows less, look there: " + shapes;
+    return claim;
+}
+
+}  // namespace fullstop::judge

@@ -1,0 +1,45 @@
+// What an answer's own end facts say, before any cause is named: the raw finish word sorted into kinds, and whether the
+// answer looks whole. Dialects differ in words; the kinds are what the causes are written in.
+#pragma once
+
+#include <string>
+
+#include "answer/record.h"
+
+namespace fullstop::judge {
+
+enum class EndKind {
+    kNone,        ///< no finish reason
+    kStop,        ///< stop, eos, eos_token, end_turn
+    kStopString,  ///< stop_sequence, word: the word itself names a stop string
+    kToolCalls,
+    kLength,
+    kAbort,
+    kError,
+    kRepetition,
+    kFilter,
+    kLoad,   ///< Ollama: nothing was asked
+    kOther,  ///< a word nobody documented
+};
+
+EndKind end_kind(const answer::Record& record);
+
+/// The raw word, or "none".
+std::string reason_word(const answer::Record& record);
+
+/// Finish word stop or tool call, no error, transport not broken: what every client would call finished.
+bool looks_natural(const answer::Record& record);
+
+/// Its own end facts say that somebody else ended it: error, broken body, no reason and no terminator, abort.
+/// A limit (kLength) is no victim by itself, and neither is an answer that we closed.
+bool is_victim(const answer::Record& record);
+
+bool transport_broken(const answer::Record& record);
+
+/// Any text, reasoning or tool call arrived.
+bool has_content(const answer::Record& record);
+
+/// The moments come from a real clock (a bare body has none, and its zeros must not look like simultaneity).
+bool is_timed(const answer::Record& record);
+
+}  // namespace fullstop::judge

@@ -1,0 +1,150 @@
+// judge(): every answer gets its cause in its surroundings, every arm its verdict, and the run the worst of its deployed
+// arm, with what the control arm adds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "judge/arm.h"
+#include "judge/claim.h"
+#include "judge/control.h"
+#include "judge/end_kind.h"
+#include "judge/verdict.h"
+
+namespace fullstop::judge {
+namespace {
+
+using answer::Record;
+
+PromptTokens prompt_tokens(const answer::Run& run) {
+    PromptTokens result;
+    for (const Record& record : run.records)
+        if (record.prompt_tokens && !record.request.prompt_id.empty()) {
+            auto& known = result[record.request.prompt_id];
+            known = std::max(known, (*record.prompt_tokens).count);
+        }
+    return result;
+}
+
+const answer::ServerFacts* facts(const std::map<std::string, answer::ServerFacts>& all, const std::string& arm) {
+    const auto found = all.find(arm);
+    return found == all.end() ? nullptr : &found->second;
+}
+
+const answer::Prompt* prompt_of(const answer::Run& run, const std::string& id) {
+    const auto found = std::ranges::find(run.experiment.prompts, id, &answer::Prompt::id);
+    return found == run.experiment.prompts.end() ? nullptr : &*found;
+}
+
+/// Delta of the server's preemption counter while these answers ran.
+std::optional<double> preemptions_during(const answer::Run& run, const std::string& arm, const std::vector<const Record*>& records) {
+    std::optional<base::Duration> from, to;
+    for (const Record* record : records) {
+        if (record->timeline.sent) from = std::min(from.value_or(*record->timeline.sent), *record->timeline.sent);
+        if (record->timeline.ended) to = std::max(to.value_or(*record->timeline.ended), *record->timeline.ended);
+    }
+    if (!from || !to) return std::nullopt;
+    constexpr base::Duration kSlack = std::chrono::seconds(2);  // the counter is read about once a second
+    std::optional<double> first, last;
+    for (const answer::Sample& sample : run.samples) {
+        if (!sample.preemptions || (!sample.arm.empty() && sample.arm != arm) || sample.at < *from - kSlack || sample.at > *to + kSlack) continue;
+        if (!first) first = sample.preemptions;
+        last = sample.preemptions;
+    }
+    return first ? std::optional(*last - *first) : std::nullopt;
+}
+
+using Pair = std::pair<std::string, std::int64_t>;
+
+class Bench {
+public:
+    explicit Bench(const answer::Run& run) : run_(run), prompts_(prompt_tokens(run)) {
+        for (const Record& record : run.records) {
+            if (arms_.insert(record.request.arm).second) order_.push_back(record.request.arm);
+            groups_[{record.request.arm, record.request.concurrency}].push_back(&record);
+            if (record.request.concurrency == 1) alone_[record.request.arm][{record.request.prompt_id, record.request.seed}].push_back(&record);
+        }
+    }
+
+    const std::vector<std::string>& arms() const { return order_; }
+
+    ArmAnswers answers(const std::string& arm) const {
+        ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
+        for (const answer::Arm& known : run_.arms)
+            if (known.name == arm) result.url = known.url;
+        for (const auto& [key, records] : groups_)
+            if (key.first == arm) result.levels.push_back(level(arm, key.second, records));
+        return result;
+    }
+
+private:
+    Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records) const {
+        const Population population = examine(records, prompts_);
+        Context context;
+        context.siblings = records;
+        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = found->second;
+        context.server = facts(run_.server_before, arm);
+        context.server_after = facts(run_.server_after, arm);
+        context.population = &population;
+        context.prompt_tokens = &prompts_;
+        context.preemptions = preemptions_during(run_, arm, records);
+        context.interrupted = run_.interrupted;
+        Level result{.concurrency = concurrency, .answers = {}};
+        for (const Record* record : records) {
+            context.baselines = baselines(arm, *record);
+            context.prompt = prompt_of(run_, record->request.prompt_id);
+            result.answers.push_back({record, conclude(*record, context), context.baselines});
+        }
+        return result;
+    }
+
+    std::vector<const Record*> baselines(const std::string& arm, const Record& record) const {
+        const auto of_arm = alone_.find(arm);
+        if (of_arm == alone_.end()) return {};
+        const auto found = of_arm->second.find({record.request.prompt_id, record.request.seed});
+        return found == of_arm->second.end() ? std::vector<const Record*>{} : found->second;
+    }
+
+    const answer::Run& run_;
+    PromptTokens prompts_;
+    std::set<std::string> arms_;
+    std::vector<std::string> order_;
+    std::map<std::pair<std::string, int>, std::vector<const Record*>> groups_;
+    std::map<std::string, std::map<Pair, std::vector<const Record*>>> alone_;
+};
+
+}  // namespace
+
+RunJudgement judge(const answer::Run& run) {
+    const Bench bench(run);
+    RunJudgement result;
+    std::vector<ArmAnswers> answers;
+    for (const std::string& arm : bench.arms()) answers.push_back(bench.answers(arm));
+    std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) { return (a.name == "deployed") > (b.name == "deployed"); });
+    compare_with_control(answers);
+    for (const ArmAnswers& arm : answers) {
+        result.arms.push_back(judge_arm(arm, run));
+        for (const Level& level : arm.levels)
+            for (const Judged& answer : level.answers) result.findings[answer.record->request.id] = answer.conclusion.finding;
+    }
+    if (result.arms.empty()) {
+        result.verdict.headline = "Not decided: no answer was measured.";
+        result.verdict.missing.push_back("answers");
+        return result;
+    }
+    result.verdict = result.arms.front().verdict;
+    add_control(result);
+    return result;
+}
+
+int pairs_until_firm(const answer::Run& run) {
+    const Bench bench(run);
+    if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return 0;
+    const ArmAnswers answers = bench.answers("deployed");
+    const Verdict verdict = judge_arm(answers, run).verdict.value;
+    if (verdict >= Verdict::kPolicy) return 0;
+    return static_cast<int>(answers_until_firm(answers));
+}
+
+}  // namespace fullstop::judge

@@ -1,0 +1,21 @@
+// The six words a run can end with.
+#include "judge/verdict.h"
+
+#include <array>
+
+namespace fullstop::judge {
+namespace {
+
+constexpr std::array<std::string_view, 6> kWords = {"unaffected", "latency_only", "sampling_variance", "inconclusive", "policy", "serving_defect"};
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) { return kWords[static_cast<std::size_t>(verdict)]; }
+
+std::optional<Verdict> parse_verdict(std::string_view word) {
+    for (std::size_t i = 0; i < kWords.size(); ++i)
+        if (kWords[i] == word) return static_cast<Verdict>(i);
+    return std::nullopt;
+}
+
+}  // namespace fullstop::judge
