@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "adapters/asio/loop.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "cli/world.h"
@@ -20,7 +19,7 @@ public:
         std::optional<base::Tokens> max_tokens;
     };
     /// Waits until it listens. Errors carry the server's own last words.
-    static base::Result<std::unique_ptr<EmbeddedServer>> start(World& world, adapters::asio::Loop& loop, Wanted wanted);
+    static base::Result<std::unique_ptr<EmbeddedServer>> start(World& world, Wanted wanted);
     ~EmbeddedServer();
 
     const std::string& url() const { return url_; }

@@ -13,7 +13,7 @@
 
 #include "adapters/asio/host.h"
 #include "adapters/asio/loop.h"
-#include "adapters/asio/process.h"
+#include "adapters/asio/memory.h"
 #include "adapters/sqlite/store.h"
 #include "base/sha256.h"
 #include "cli/embedded_server.h"
@@ -145,7 +145,7 @@ base::Result<void> Session::check_targets() {
 base::Result<void> Session::find_server() {
     if (options_.url) return {};
     live_.say("starting the embedded server with its small model");
-    auto server = EmbeddedServer::start(world_, loop_, {.max_sequences = options_.experiment.levels.back(), .max_tokens = options_.experiment.max_tokens});
+    auto server = EmbeddedServer::start(world_, {.max_sequences = options_.experiment.levels.back(), .max_tokens = options_.experiment.max_tokens});
     if (!server) return std::unexpected(server.error());
     embedded_ = std::move(*server);
     auto url = wire::parse_server_url(embedded_->url());
