@@ -17,7 +17,6 @@ namespace {
 
 using answer::Disconnect;
 using answer::Record;
-using answer::ServerError;
 using answer::Transport;
 
 std::string_view trim(std::string_view text) {
@@ -25,8 +24,6 @@ std::string_view trim(std::string_view text) {
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
-
-bool is_failure(const Record& record) { return record.status && (*record.status < 200 || *record.status >= 300); }
 
 }  // namespace
 
@@ -119,22 +116,8 @@ struct AnswerReader::State final : BodySink {
     }
 
     void read(JsonValue event, bool surely_error) {
-        if (is_failure(*record) || surely_error) {
-            if (auto error = error_of(event, true)) {
-                read_fullstop(event["error"]["fullstop"], transcript);
-                return add_error(std::move(*error));
-            }
-        }
-        if (read_event(event, transcript)) return transcript.end_event();
-        on_unread({});
-    }
-
-    void add_error(ServerError error) {
-        if (is_failure(*record)) {
-            error.status = record->status;
-            error.where = answer::ErrorPlace::kHttp;
-        }
-        transcript.error(std::move(error));
+        if (!read_event(event, surely_error || transcript.failed(), transcript)) on_unread({});
+        transcript.end_event();
     }
 
     // The end ----------------------------------------------------------------------------------------------------------
@@ -195,7 +178,7 @@ struct AnswerReader::State final : BodySink {
         if (body.overflowed()) return named("one event is larger than " + std::to_string(kMaxEventBytes) + " bytes");
         if (record->end.error) return;
         const bool no_answer = body.form() == BodyForm::kOther && record->unread_events > 0;
-        if (no_answer || (is_failure(*record) && record->server_errors.empty())) named(unread_start.empty() ? framing.head().phrase : unread_start);
+        if (no_answer || transcript.failed()) named(unread_start.empty() ? framing.head().phrase : unread_start);
     }
 
     /// llama-server reports no queue time, but what its own prefill and one token do not explain of TTFT was waiting.

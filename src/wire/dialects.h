@@ -12,8 +12,9 @@
 
 namespace fullstop::wire {
 
-/// One event of any dialect, errors included. False when nothing in it was understood.
-bool read_event(JsonValue event, Transcript& out);
+/// One event of any dialect, errors included. `surely_error`: it is known to be one (SSE event or field `error`, HTTP
+/// status), so that a shape never seen before still becomes an error. False when nothing in it was understood.
+bool read_event(JsonValue event, bool surely_error, Transcript& out);
 
 // Each returns false, and changes nothing, when the event is not of its dialect.
 bool read_openai(JsonValue event, Transcript& out);        ///< chat and completions; vLLM, SGLang, LM Studio, TabbyAPI, llama-server, LiteLLM
@@ -23,8 +24,10 @@ bool read_koboldcpp(JsonValue event, Transcript& out);     ///< /api/extra/gener
 bool read_tgi(JsonValue event, Transcript& out);           ///< /generate_stream, /generate
 bool read_sglang(JsonValue event, Transcript& out);        ///< native /generate
 
-/// The error an event holds, in any of the known shapes. `surely`: it is known to be one (SSE event or field `error`,
-/// HTTP status), so that a shape never seen before still becomes an error.
+/// Numbers without an answer beside them: an event of usage, timings or the fullstop object alone.
+bool read_loose_numbers(JsonValue event, Transcript& out);
+
+/// The error an event holds, in any of the known shapes; with `surely` also in an unknown one.
 std::optional<answer::ServerError> error_of(JsonValue event, bool surely);
 
 // Members that several servers share.

@@ -99,7 +99,7 @@ void assign_if_new(std::string& to, std::string_view value) {
 bool read_openai(JsonValue event, Transcript& out) {
     const std::string_view kind = event["object"].string();
     const bool named = kind.starts_with("chat.completion") || kind.starts_with("text_completion");
-    if (!named && !event["choices"].present() && !event["usage"] && !event["timings"] && !event["fullstop"]) return false;
+    if (!named && !event["choices"].present()) return false;
     if (kind.ends_with(".chunk")) out.partial();
     for (const JsonValue member : event) {
         const std::string_view key = member.key();
@@ -117,6 +117,12 @@ bool read_openai(JsonValue event, Transcript& out) {
         }
     }
     return true;
+}
+
+bool read_loose_numbers(JsonValue event, Transcript& out) {
+    bool understood = false;
+    for (const JsonValue member : event) understood = (member.is_object() && read_extra(member.key(), member, out)) || understood;
+    return understood;
 }
 
 }  // namespace fullstop::wire

@@ -105,6 +105,10 @@ void Transcript::terminator() {
 }
 
 void Transcript::error(answer::ServerError error) {
+    if (failed()) {
+        error.status = record_->status;
+        error.where = answer::ErrorPlace::kHttp;
+    }
     if (!record_->end.error) record_->end.error = error;
     if (record_->server_errors.size() < kMaxServerErrors) record_->server_errors.push_back(std::move(error));
 }

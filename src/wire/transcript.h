@@ -36,6 +36,8 @@ public:
     /// The stream's own end mark.
     void terminator();
     void error(answer::ServerError error);
+    /// The HTTP status speaks of a failure: whatever the body says is about that.
+    bool failed() const { return record_->status && (*record_->status < 200 || *record_->status >= 300); }
     /// A terminal field as on the wire; null and "" say nothing and are left out.
     void detail(std::string_view key, JsonValue value);
     /// The event is one of several, not a whole answer.
