@@ -64,7 +64,7 @@ struct Moment {
 struct HostedPart {
     net::Part* part;
     bool started = false;
-    std::unordered_map<net::ConnectionId, std::uint64_t> wires;
+    std::map<net::ConnectionId, std::uint64_t> wires;
     std::unordered_map<net::TimerId, std::uint64_t> timers;  ///< current generation
 };
 
@@ -118,7 +118,7 @@ struct VirtualWorld::State {
 
     void start_parts();
     bool parts_done() const {
-        return std::ranges::all_of(parts, [](const HostedPart& hosted) { return hosted.part->done(); });
+        return std::ranges::all_of(parts, [](const HostedPart& hosted) { return hosted.part == nullptr || hosted.part->done(); });
     }
     void tell(std::size_t part, net::Event event);
     void obey(std::size_t part, net::Actions& list);
@@ -140,7 +140,7 @@ struct VirtualWorld::State {
 
 void VirtualWorld::State::start_parts() {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (parts[i].started) continue;
+        if (parts[i].started || parts[i].part == nullptr) continue;
         parts[i].started = true;
         net::Actions list;
         parts[i].part->start(now, list);
@@ -149,7 +149,7 @@ void VirtualWorld::State::start_parts() {
 }
 
 void VirtualWorld::State::tell(std::size_t part, net::Event event) {
-    if (parts[part].part->done()) return;
+    if (parts[part].part == nullptr || parts[part].part->done()) return;
     actions.clear();
     parts[part].part->on(event, actions);
     obey(part, actions);
@@ -353,6 +353,17 @@ VirtualWorld::VirtualWorld(std::uint64_t seed, NetworkSettings settings) : state
 VirtualWorld::~VirtualWorld() = default;
 
 void VirtualWorld::host(net::Part& part) { state_->parts.push_back({&part, false, {}, {}}); }
+
+void VirtualWorld::dismiss(net::Part& part) {
+    for (std::size_t i = 0; i < state_->parts.size(); ++i) {
+        auto& hosted = state_->parts[i];
+        if (hosted.part != &part) continue;
+        hosted.part = nullptr;  // the place stays: wires and timers name it by number
+        hosted.timers.clear();
+        const auto open = hosted.wires;
+        for (const auto& [id, wire] : open) state_->close(i, net::Close{id});
+    }
+}
 
 void VirtualWorld::serve(std::string host, std::uint16_t port, net::Service& service) {
     if (state_->index_of(&service) == state_->services.size()) state_->services.push_back({&service});

@@ -43,6 +43,8 @@ public:
 
     /// Parts and services must outlive the world's last run(). Parts start when run() next begins, in this order.
     void host(net::Part& part);
+    /// The part's connections are closed and it hears nothing more; it may be destroyed. Unknown parts are ignored.
+    void dismiss(net::Part& part);
     void serve(std::string host, std::uint16_t port, net::Service& service);
     /// Connections to this address are never answered.
     void swallow(std::string host, std::uint16_t port);
