@@ -12,7 +12,7 @@
 
 using SSL_CTX = struct ssl_ctx_st;
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 /// What one call on a channel came to.
 struct Io {
@@ -70,4 +70,4 @@ private:
 /// Linux's words for an errno, without the number.
 std::string system_words(int error);
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

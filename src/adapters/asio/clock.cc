@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 std::int64_t read_ns(clockid_t id) {
@@ -19,4 +19,4 @@ std::int64_t read_ns(clockid_t id) {
 base::Instant SystemClock::now() const { return base::Instant(base::Duration(read_ns(CLOCK_MONOTONIC))); }
 base::WallTime SystemClock::wall() const { return {read_ns(CLOCK_REALTIME)}; }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -3,7 +3,7 @@
 
 #include "base/time.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 class SystemClock final : public base::Clock {
 public:
@@ -11,4 +11,4 @@ public:
     base::WallTime wall() const override;
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -14,14 +14,10 @@
 #include "adapters/asio/clock.h"
 #include "adapters/asio/limits.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
-using Error = ::boost::system::error_code;
-
 base::Instant now() { return SystemClock().now(); }
-
-std::chrono::steady_clock::time_point steady(base::Instant at) { return std::chrono::steady_clock::time_point(at.time_since_epoch()); }
 
 net::ConnectFailure classify(int error) {
     switch (error) {
@@ -102,7 +98,7 @@ void Connection::try_next_address() {
     }
     const int result = ::connect(fd, address.get(), address.size);
     const int error = result == 0 ? 0 : errno;
-    Error assigned;
+    ErrorCode assigned;
     socket_.assign(fd, assigned);
     if (assigned) {
         ::close(fd);
@@ -174,11 +170,8 @@ void Connection::fail(net::ConnectFailure why, std::string text) {
 
 void Connection::send(std::string bytes) {
     if (state_ == State::kClosed || write_broken_) return;
-    if (unsent_.size() - sent_ + bytes.size() > kMaxUnsentBytes) return peer_closed(net::CloseKind::kRst, "more was sent than the peer takes; given up");
-    if (unsent_.empty())
-        unsent_ = std::move(bytes);
-    else
-        unsent_ += bytes;
+    if (unsent_.size() + bytes.size() > kMaxUnsentBytes) return peer_closed(net::CloseKind::kRst, "more was sent than the peer takes; given up");
+    unsent_.append(std::move(bytes));
     if (state_ == State::kOpen && !waiting_to_write_) flush();
 }
 
@@ -186,10 +179,10 @@ void Connection::send(std::string bytes) {
 /// read. The system tells of a reset only once, to whoever comes first; so the write remembers it for the read.
 void Connection::flush() {
     if (unsent_.empty()) return;
-    while (sent_ < unsent_.size()) {
-        const Io io = channel_->write(std::string_view(unsent_).substr(sent_));
+    while (!unsent_.empty()) {
+        const Io io = channel_->write(unsent_.view());
         if (io.status == Io::Status::kDone) {
-            sent_ += io.bytes;
+            unsent_.consume(io.bytes);
             continue;
         }
         if (io.status == Io::Status::kWantWrite) wait_writable();
@@ -197,8 +190,6 @@ void Connection::flush() {
         if (io.error == ECONNRESET) reset_seen_by_write_ = true;
         return;
     }
-    unsent_.clear();
-    sent_ = 0;
     deliver(now(), net::Sent{id_});
 }
 
@@ -278,7 +269,7 @@ void Connection::want(Io::Status status) { status == Io::Status::kWantWrite ? wa
 
 void Connection::wait_readable() {
     if (std::exchange(waiting_to_read_, true)) return;
-    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this()](const Error& error) {
+    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this()](const ErrorCode& error) {
         self->waiting_to_read_ = false;
         if (error || self->state_ == State::kClosed) return;
         self->state_ == State::kShaking ? self->shake() : self->pump();
@@ -287,7 +278,7 @@ void Connection::wait_readable() {
 
 void Connection::wait_writable() {
     if (std::exchange(waiting_to_write_, true)) return;
-    socket_.async_wait(Descriptor::wait_write, [self = shared_from_this(), attempt = next_address_](const Error& error) {
+    socket_.async_wait(Descriptor::wait_write, [self = shared_from_this(), attempt = next_address_](const ErrorCode& error) {
         if (attempt != self->next_address_) return;  // of a socket that was given up
         self->waiting_to_write_ = false;
         if (error || self->state_ == State::kClosed) return;
@@ -299,7 +290,7 @@ void Connection::wait_writable() {
 void Connection::arm(base::Instant at, void (Connection::*then)()) {
     if (!timer_) timer_ = std::make_unique<SteadyTimer>(socket_.get_executor());
     timer_->expires_at(steady(at));
-    timer_->async_wait([self = shared_from_this(), then](const Error& error) {
+    timer_->async_wait([self = shared_from_this(), then](const ErrorCode& error) {
         // A timer that was moved may have had its old moment's handler queued already: that one is early.
         if (error || !self->timer_ || std::chrono::steady_clock::now() < self->timer_->expiry()) return;
         (*self.*then)();
@@ -309,7 +300,7 @@ void Connection::arm(base::Instant at, void (Connection::*then)()) {
 void Connection::abandon_socket() {
     channel_.reset();
     waiting_to_write_ = false;
-    Error ignored;
+    ErrorCode ignored;
     socket_.close(ignored);
 }
 
@@ -319,4 +310,4 @@ void Connection::deliver(base::Instant at, decltype(net::Event::what) what) {
     owner_->deliver({last_at_, std::move(what)});
 }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -3,26 +3,20 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "adapters/asio/channel.h"
+#include "adapters/asio/descriptor.h"
 #include "adapters/asio/resolver.h"
 #include "adapters/asio/stamp.h"
+#include "adapters/asio/unsent.h"
 #include "net/event.h"
 #include "net/limits.h"
 
-namespace fullstop::asio {
-
-using Executor = ::boost::asio::io_context::executor_type;
-using Descriptor = ::boost::asio::posix::basic_stream_descriptor<Executor>;
-using SteadyTimer = ::boost::asio::basic_waitable_timer<std::chrono::steady_clock, ::boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+namespace fullstop::adapters::asio {
 
 /// What all connections of one host share.
 struct ConnectionSurroundings {
@@ -97,11 +91,10 @@ private:
 
     Descriptor socket_;
     std::unique_ptr<Channel> channel_;
-    std::string unsent_;
-    std::size_t sent_ = 0;  ///< of unsent_
+    Unsent unsent_;
     bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false, reset_seen_by_write_ = false;
     bool first_bytes_ = true, speaks_tls_ = false;
     base::Instant last_at_;  ///< moments of one connection never go back
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -14,7 +14,7 @@
 #include "adapters/asio/timer_table.h"
 #include "base/assert.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 /// The kernel switches stamping on with the first socket that asks, a moment late; an idle socket of our own keeps it on
@@ -33,8 +33,6 @@ public:
 private:
     int fd_;
 };
-
-std::chrono::steady_clock::time_point steady(base::Instant at) { return std::chrono::steady_clock::time_point(at.time_since_epoch()); }
 
 /// The connection an event is about; none for timers and interrupts.
 std::optional<net::ConnectionId> connection_of(const net::Event& event) {
@@ -271,4 +269,4 @@ HostEnd Host::run_until_done() {
 
 void Host::interrupt() { state_->interrupt(); }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

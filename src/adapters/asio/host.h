@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "net/event.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 struct HostOptions {
     bool verify_tls = true;     ///< false: accept self-signed certificates (a home server)
@@ -51,4 +51,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -16,7 +16,7 @@
 #include "adapters/asio/test_peer.h"
 #include "net/limits.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 using ::testing::HasSubstr;
@@ -426,4 +426,4 @@ TEST_F(HostTest, AHostThatGoesAwayMidStreamLeavesTheLoopUsable) {
 }
 
 }  // namespace
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 // name                                   value                         at the limit
 /// A resolver that answers later than this is broken; the connect limit still applies on top.   ConnectFailed{kResolve}
@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxRequestBodyBytes = 8 * 1024 * 1024;
 /// Response bytes waiting for one slow client, beyond the kernel's own buffers: thousands of events. A client that far
 /// behind will not catch up, and must not cost the others memory.                               reset, client_left
 inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;
+/// Bytes of a next request that wait while an answer runs; the kernel's buffer holds what follows.  reading pauses
+inline constexpr std::size_t kMaxEarlyBytes = 64 * 1024;
 /// Served connections at once: four times the largest concurrency level of a probe.              accepting pauses
 inline constexpr std::size_t kMaxServedConnections = 4096;
 /// From the first byte of a request to its last: a slow sender holds a connection no longer.     408 and close
@@ -33,14 +35,18 @@ inline constexpr base::Duration kRequestTimeout = std::chrono::seconds(30);
 inline constexpr base::Duration kIdleConnectionTimeout = std::chrono::minutes(2);
 /// After our FIN: how long a client's unread bytes are drained so that it still sees the answer. closed
 inline constexpr base::Duration kLingerTimeout = std::chrono::seconds(2);
+/// A finished response of which the client takes nothing more.                                   reset
+inline constexpr base::Duration kFlushTimeout = std::chrono::seconds(30);
 /// Pause after accept() failed for want of descriptors or memory.                                tried again
 inline constexpr base::Duration kAcceptPause = std::chrono::milliseconds(100);
 
 /// One line of a child's output; longer ones are cut here and go on as the next line.
 inline constexpr std::size_t kMaxChildLineBytes = 64 * 1024;
+/// Lines of a child's output that nobody has read.                                               oldest are dropped
+inline constexpr std::size_t kMaxChildLines = 1024;
 /// Last bytes of a child's error output, kept to say why it died.                                oldest are dropped
 inline constexpr std::size_t kChildErrorBytes = 64 * 1024;
 /// From SIGTERM to SIGKILL, unless the caller says otherwise.                                    SIGKILL
 inline constexpr base::Duration kChildEndTimeout = std::chrono::seconds(5);
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -8,18 +8,17 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/system/system_error.hpp>
 #include <utility>
 
 #include "adapters/asio/clock.h"
+#include "adapters/asio/descriptor.h"
 #include "base/assert.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 using Context = ::boost::asio::io_context;
-using Executor = Context::executor_type;
 
 struct Ticking : std::enable_shared_from_this<Ticking> {
     Ticking(Context& context, base::Duration every, std::function<void(base::Instant)> function)
@@ -38,7 +37,7 @@ struct Ticking : std::enable_shared_from_this<Ticking> {
         });
     }
 
-    ::boost::asio::basic_waitable_timer<std::chrono::steady_clock, ::boost::asio::wait_traits<std::chrono::steady_clock>, Executor> timer;
+    SteadyTimer timer;
     base::Duration interval;
     std::function<void(base::Instant)> call;
     std::chrono::steady_clock::time_point next;
@@ -117,4 +116,4 @@ void raise_open_file_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -13,7 +13,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 class Loop {
 public:
@@ -63,4 +63,4 @@ private:
 /// Raises the soft limit of open files to the hard one: a probe of 1024 connections needs more than the usual 1024.
 void raise_open_file_limit();
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -8,7 +8,7 @@
 #include "adapters/asio/channel.h"
 #include "adapters/asio/stamp.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 class PlainChannel final : public Channel {
@@ -47,4 +47,4 @@ std::unique_ptr<Channel> plain_channel(int fd) { return std::make_unique<PlainCh
 
 std::string system_words(int error) { return std::system_category().message(error); }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -15,7 +15,7 @@
 
 #include "adapters/asio/channel.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 void set_port(Address& address, std::uint16_t port) {
@@ -96,6 +96,8 @@ std::vector<Address> Resolver::literal(const std::string& host, std::uint16_t po
     return on_port(lookup, port).addresses;
 }
 
+Lookup Resolver::look_up_now(const std::string& host, std::uint16_t port) { return on_port(ask_system(host, AI_PASSIVE), port); }
+
 void Resolver::look_up(const std::string& host, std::uint16_t port, std::function<void(const Lookup&)> done) {
     std::vector<State::Asking>& waiting = state_->asking[host];
     waiting.push_back({.port = port, .done = std::move(done)});
@@ -113,4 +115,4 @@ void Resolver::look_up(const std::string& host, std::uint16_t port, std::functio
     }
 }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -13,7 +13,7 @@
 
 #include "adapters/asio/loop.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 struct Address {
     sockaddr_storage storage{};
@@ -34,6 +34,8 @@ public:
 
     /// The addresses of a literal ("127.0.0.1", "::1", "[::1]"); empty when `host` is a name.
     static std::vector<Address> literal(const std::string& host, std::uint16_t port);
+    /// Waits for the answer: for a server's own address, before anything runs.
+    static Lookup look_up_now(const std::string& host, std::uint16_t port);
     /// `done` is called on the loop, unless the resolver is gone by then. The caller keeps the time limit.
     void look_up(const std::string& host, std::uint16_t port, std::function<void(const Lookup&)> done);
 
@@ -42,4 +44,4 @@ private:
     std::shared_ptr<State> state_;
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -12,7 +12,7 @@
 
 #include "adapters/asio/clock.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 /// The kernel's own slewing (adjtime, NTP) never exceeds 500 parts per million; more is a step.
@@ -84,4 +84,4 @@ std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns) 
     return got;
 }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 /// Both clocks at one moment; they were read within `doubt` of each other.
 struct ClockPair {
@@ -39,4 +39,4 @@ bool enable_receive_stamps(int fd);
 /// recv() that also tells the kernel's stamp (wall clock, 0: none). Returns as recv(); never raises SIGPIPE, restarts on EINTR.
 std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns);
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

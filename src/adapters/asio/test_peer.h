@@ -17,7 +17,7 @@
 
 #include "net/event.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 /// A listening socket on 127.0.0.1 whose port the system picked.
 class Listener {
@@ -56,19 +56,20 @@ inline void send_all(int fd, std::string_view bytes) {
     }
 }
 
-/// Reads until `end` stands in the bytes, or the peer is gone.
+/// Reads until the bytes end with something that holds `end`, or the peer is gone.
 inline std::string receive_until(int fd, std::string_view end) {
     std::string all;
-    char buffer[4096];
-    while (all.find(end) == std::string::npos) {
+    char buffer[64 * 1024];
+    while (true) {
         const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
-        if (got <= 0) break;
+        if (got <= 0) return all;
+        const std::size_t from = all.size() < end.size() ? 0 : all.size() - end.size();
         all.append(buffer, static_cast<std::size_t>(got));
+        if (!end.empty() && all.find(end, from) != std::string::npos) return all;
     }
-    return all;
 }
 
-inline std::string receive_all(int fd) { return receive_until(fd, std::string_view("\0never\0", 7)); }
+inline std::string receive_all(int fd) { return receive_until(fd, ""); }
 
 inline void reset(int fd) {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
@@ -168,4 +169,4 @@ private:
     void note(const net::Interrupted&, const net::Event&) { own.order += 'I'; }
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 
 class TimerTable {
 public:
@@ -80,4 +80,4 @@ private:
     Heap heap_;
 };
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

@@ -14,7 +14,7 @@
 #include "adapters/asio/stamp.h"
 #include "base/assert.h"
 
-namespace fullstop::asio {
+namespace fullstop::adapters::asio {
 namespace {
 
 /// What the BIO works on; owned by the channel.
@@ -216,4 +216,4 @@ std::unique_ptr<Channel> TlsContext::channel_from(int fd) const {
     return channel;
 }
 
-}  // namespace fullstop::asio
+}  // namespace fullstop::adapters::asio

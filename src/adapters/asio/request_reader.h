@@ -1,0 +1,52 @@
+// Bytes of one client -> one bounded HTTP/1.1 request, or the answer to give when it is none. Beast's parser does the
+// reading; this file sets its bounds and turns its complaints into a status and a sentence.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/service.h"
+
+namespace fullstop::adapters::asio {
+
+struct RequestLimits {
+    std::size_t head_bytes;
+    std::size_t body_bytes;
+};
+
+class RequestReader {
+public:
+    explicit RequestReader(RequestLimits limits);
+    ~RequestReader();
+
+    enum class Status { kMore, kWhole, kRefused };
+    /// Takes bytes from the front of `bytes`; what it leaves belongs to the next request, or is an incomplete head that it
+    /// wants to see again together with what follows.
+    Status read(std::string& bytes);
+
+    /// The client waits for "100 Continue" before it sends the body. True once per request.
+    bool wants_continue();
+    bool has_begun() const;  ///< some of a request was taken
+
+    // After kWhole
+    net::ServiceRequest take(net::ConnectionId id);
+    bool keep_alive() const;
+
+    // After kRefused: what to answer before closing
+    int refusal_status() const;
+    std::string refusal_text() const;
+
+    void next();  ///< forgets the request and begins anew
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+    RequestLimits limits_;
+};
+
+/// A whole response that refuses: JSON in the style of the API, Connection: close.
+std::string refusal_response(int status, std::string_view message);
+
+}  // namespace fullstop::adapters::asio

@@ -1,0 +1,229 @@
+// The life of one served connection: request, answer, next request, end.
+#include "adapters/asio/served_connection.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace fullstop::adapters::asio {
+
+ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd, const TlsContext* tls)
+    : keeper_(&keeper),
+      socket_(loop.context().get_executor(), fd),
+      timer_(socket_.get_executor()),
+      channel_(tls != nullptr ? tls->channel_from(fd) : plain_channel(fd)),
+      reader_({.head_bytes = keeper.options().max_head_bytes, .body_bytes = keeper.options().max_body_bytes}),
+      state_(tls != nullptr ? State::kShaking : State::kReading) {}
+
+void ServedConnection::start() {
+    arm(state_ == State::kShaking ? kRequestTimeout : kIdleConnectionTimeout);
+    pump();
+}
+
+// Requests ---------------------------------------------------------------------------------------------------------------
+
+void ServedConnection::pump() {
+    if (state_ == State::kShaking && !shake()) return;
+    if (!unsent_.empty()) flush();
+    if (state_ == State::kReading && !early_.empty()) advance();
+    if (state_ != State::kClosed) read_turn();
+}
+
+bool ServedConnection::shake() {
+    const Io io = channel_->handshake();
+    if (io.status == Io::Status::kDone) {
+        state_ = State::kReading;
+        arm(kIdleConnectionTimeout);
+        return true;
+    }
+    if (io.status == Io::Status::kWantRead) wait_readable();
+    if (io.status == Io::Status::kWantWrite) wait_writable();
+    if (io.status == Io::Status::kEnd || io.status == Io::Status::kReset) close(false);
+    return false;
+}
+
+void ServedConnection::read_turn() {
+    auto& buffer = keeper_->buffer();
+    for (int i = 0; i < kReadsPerTurn; ++i) {
+        if (reads_pause() || client_ended_) return;
+        std::int64_t stamp = 0;
+        const Io io = channel_->read(buffer, stamp);
+        if (io.status == Io::Status::kWantRead) return wait_readable();
+        if (io.status == Io::Status::kWantWrite) return wait_writable();
+        if (io.status == Io::Status::kEnd) return on_end();
+        if (io.status == Io::Status::kReset) return lose_client(false);
+        if (state_ == State::kLingering) continue;
+        early_.append(buffer.data(), io.bytes);
+        if (state_ == State::kReading) advance();
+        if (state_ == State::kClosed) return;
+    }
+    pump_soon();
+}
+
+/// Gives waiting bytes to the reader, until it wants more, has a request or refuses.
+void ServedConnection::advance() {
+    switch (reader_.read(early_)) {
+        case RequestReader::Status::kMore:
+            if (!std::exchange(request_timed_, true)) arm(kRequestTimeout);
+            if (reader_.wants_continue()) {
+                unsent_.append("HTTP/1.1 100 Continue\r\n\r\n");
+                flush();
+            }
+            return;
+        case RequestReader::Status::kRefused: return refuse(reader_.refusal_status(), reader_.refusal_text());
+        case RequestReader::Status::kWhole:
+            timer_.cancel();
+            state_ = State::kAnswering;
+            request_ = keeper_->new_request(*this);
+            return keeper_->request(reader_.take(request_));
+    }
+}
+
+void ServedConnection::refuse(int status, std::string_view message) {
+    keep_ = false;
+    close_kind_ = net::CloseKind::kFin;
+    state_ = State::kFlushing;
+    unsent_.append(refusal_response(status, message));
+    arm(kFlushTimeout);
+    flush();
+}
+
+// Answers ----------------------------------------------------------------------------------------------------------------
+
+void ServedConnection::send(std::string bytes) {
+    if (state_ != State::kAnswering) return;
+    // One response of any size may be handed over at once; the bound is on what piles up behind a client that does not read.
+    if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes) return lose_client(true);
+    unsent_.append(std::move(bytes));
+    if (!waiting_to_write_) flush();
+}
+
+void ServedConnection::answered(net::CloseKind kind, bool keep) {
+    if (state_ != State::kAnswering) return;
+    keeper_->request_over(std::exchange(request_, 0));
+    keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !client_ended_ && !keeper_->draining();
+    close_kind_ = kind;
+    state_ = State::kFlushing;
+    arm(kFlushTimeout);
+    if (unsent_.empty()) flushed();
+}
+
+void ServedConnection::flush() {
+    while (!unsent_.empty()) {
+        const Io io = channel_->write(unsent_.view());
+        if (io.status == Io::Status::kDone) {
+            unsent_.consume(io.bytes);
+            if (state_ == State::kFlushing) arm(kFlushTimeout);
+            continue;
+        }
+        if (io.status == Io::Status::kWantWrite) wait_writable();
+        if (io.status == Io::Status::kEnd || io.status == Io::Status::kReset) lose_client(false);
+        return;
+    }
+    if (state_ == State::kFlushing) flushed();
+}
+
+/// The kernel has the whole response: what now?
+void ServedConnection::flushed() {
+    if (keep_) {
+        reader_.next();
+        request_timed_ = false;
+        state_ = State::kReading;
+        arm(kIdleConnectionTimeout);
+        return pump_soon();
+    }
+    if (close_kind_ == net::CloseKind::kRst || client_ended_) return close(close_kind_ == net::CloseKind::kRst);
+    // Closing with unread bytes would reset the connection and may take the answer with it: our FIN first, then read on
+    // until the client closes too.
+    channel_->say_goodbye();
+    ::shutdown(socket_.native_handle(), SHUT_WR);
+    state_ = State::kLingering;
+    early_.clear();
+    arm(kLingerTimeout);
+    pump_soon();
+}
+
+// Ends -------------------------------------------------------------------------------------------------------------------
+
+void ServedConnection::on_end() {
+    client_ended_ = true;
+    if (state_ == State::kAnswering && keeper_->options().half_close_is_leaving) return lose_client(false);
+    // While an answer is still to be written, the write will tell whether the client is really gone.
+    if (state_ != State::kAnswering && state_ != State::kFlushing) close(false);
+}
+
+void ServedConnection::lose_client(bool reset) {
+    const bool running = state_ == State::kAnswering;
+    const net::ConnectionId id = std::exchange(request_, 0);
+    ConnectionKeeper* keeper = keeper_;
+    close(reset);
+    if (running) keeper->client_left(id);
+}
+
+void ServedConnection::close_if_idle() {
+    if (state_ == State::kReading && early_.empty() && !reader_.has_begun()) close(false);
+}
+
+void ServedConnection::drop() { close(true); }
+
+void ServedConnection::close(bool reset) {
+    if (state_ == State::kClosed) return;
+    state_ = State::kClosed;
+    if (reset) {
+        const linger at_once{.l_onoff = 1, .l_linger = 0};
+        setsockopt(socket_.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    timer_.cancel();
+    channel_.reset();
+    unsent_.clear();
+    ErrorCode ignored;
+    socket_.close(ignored);
+    std::exchange(keeper_, nullptr)->closed(*this);
+}
+
+void ServedConnection::on_timeout() {
+    switch (state_) {
+        case State::kReading:
+            if (request_timed_) return refuse(408, "the request did not come whole in time");
+            return close(false);
+        case State::kShaking:
+        case State::kFlushing: return close(true);
+        default: return close(false);
+    }
+}
+
+// Waiting ----------------------------------------------------------------------------------------------------------------
+
+void ServedConnection::wait_readable() {
+    if (std::exchange(waiting_to_read_, true)) return;
+    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this()](const ErrorCode& error) {
+        self->waiting_to_read_ = false;
+        if (!error && self->state_ != State::kClosed) self->pump();
+    });
+}
+
+void ServedConnection::wait_writable() {
+    if (std::exchange(waiting_to_write_, true)) return;
+    socket_.async_wait(Descriptor::wait_write, [self = shared_from_this()](const ErrorCode& error) {
+        self->waiting_to_write_ = false;
+        if (!error && self->state_ != State::kClosed) self->pump();
+    });
+}
+
+/// In the loop's next turn: neither recursion over pipelined requests nor one client before all others.
+void ServedConnection::pump_soon() {
+    ::boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+        if (self->state_ != State::kClosed) self->pump();
+    });
+}
+
+void ServedConnection::arm(base::Duration in) {
+    timer_.expires_after(in);
+    timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+        if (error || self->state_ == State::kClosed || self->state_ == State::kAnswering) return;
+        if (std::chrono::steady_clock::now() >= self->timer_.expiry()) self->on_timeout();
+    });
+}
+
+}  // namespace fullstop::adapters::asio

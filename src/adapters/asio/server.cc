@@ -1,0 +1,256 @@
+// Listening, accepting, and the service's actions carried out.
+#include "adapters/asio/server.h"
+
+#include <errno.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "adapters/asio/resolver.h"
+#include "adapters/asio/served_connection.h"
+#include "base/assert.h"
+
+namespace fullstop::adapters::asio {
+namespace {
+
+/// Connections accepted before those already open get their turn.
+constexpr int kAcceptsPerTurn = 64;
+/// As much as the kernel allows (net.core.somaxconn): a probe opens all its connections in one moment.
+constexpr int kBacklog = 4096;
+
+base::Error listen_error(int error, const ServerOptions& options) {
+    const std::string where = fmt::format("{}:{}", options.host, options.port);
+    const auto usage = [](std::string message, std::string hint) { return base::Error{base::ErrorKind::kUsage, std::move(message), std::move(hint)}; };
+    switch (error) {
+        case EADDRINUSE:
+            return usage(fmt::format("cannot listen on {}: the port is taken", where), "choose another port, or 0 to let the system pick a free one");
+        case EACCES:
+        case EPERM: return usage(fmt::format("cannot listen on {}: not permitted", where), "ports below 1024 need privileges; choose a higher one");
+        case EADDRNOTAVAIL:
+            return usage(fmt::format("cannot listen on {}: this machine has no such address", where),
+                         "127.0.0.1 serves this machine only, 0.0.0.0 all networks");
+        default: return {base::ErrorKind::kInternal, fmt::format("cannot listen on {}: {}", where, system_words(error)), ""};
+    }
+}
+
+/// A listening socket, or the reason why not.
+base::Result<int> open_listener(const ServerOptions& options) {
+    const Lookup lookup = Resolver::look_up_now(options.host, options.port);
+    if (lookup.addresses.empty())
+        return base::usage_error(fmt::format("cannot listen on {}: {}", options.host, lookup.trouble), "give an address of this machine");
+    const Address& address = lookup.addresses.front();
+    const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return std::unexpected(listen_error(errno, options));
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (::bind(fd, address.get(), address.size) == 0 && ::listen(fd, kBacklog) == 0) return fd;
+    const int error = errno;
+    ::close(fd);
+    return std::unexpected(listen_error(error, options));
+}
+
+std::uint16_t port_of(int fd) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+    // sin_port and sin6_port stand at the same place.
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+}  // namespace
+
+struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<State> {
+    State(Loop& with, net::Service& serving, ServerOptions chosen, std::optional<TlsContext> certificates, int fd)
+        : loop(with),
+          service(serving),
+          chosen_options(std::move(chosen)),
+          tls(std::move(certificates)),
+          listener(with.context().get_executor(), fd),
+          listening_port(port_of(fd)),
+          pause(with.context().get_executor()),
+          waking(with.context().get_executor()) {}
+
+    void wait_for_clients();
+    void accept_clients();
+    void run(const std::function<void(base::Instant, net::ServiceActions&)>& decide);
+    void perform(net::ServiceSend& send);
+    void perform(net::ServiceClose& close);
+    void perform(net::ServiceWake& wake);
+
+    net::ConnectionId new_request(ServedConnection& connection) override;
+    void request(net::ServiceRequest request) override;
+    void request_over(net::ConnectionId id) override { answering.erase(id); }
+    void client_left(net::ConnectionId id) override;
+    void closed(ServedConnection& connection) override;
+    bool draining() const override { return is_draining; }
+    const ServerOptions& options() const override { return chosen_options; }
+    std::array<char, net::kReadBytes>& buffer() override { return read_buffer; }
+
+    Loop& loop;
+    net::Service& service;
+    ServerOptions chosen_options;
+    std::optional<TlsContext> tls;
+    Descriptor listener;
+    std::uint16_t listening_port;
+    SteadyTimer pause, waking;
+    std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>> connections;
+    std::unordered_map<net::ConnectionId, ServedConnection*> answering;
+    net::ConnectionId last_request = 0;
+    std::array<char, net::kReadBytes> read_buffer{};
+    net::ServiceActions actions;
+    std::deque<net::ConnectionId> left;  ///< clients that went while the service's actions were carried out
+    bool busy = false, accepting = false, is_draining = false, going_away = false;
+    std::function<void()> drained;
+};
+
+// Clients ------------------------------------------------------------------------------------------------------------------
+
+void Server::State::wait_for_clients() {
+    if (is_draining || accepting || connections.size() >= kMaxServedConnections) return;
+    accepting = true;
+    listener.async_wait(Descriptor::wait_read, [watch = weak_from_this()](const ErrorCode& error) {
+        const auto self = watch.lock();
+        if (!self) return;
+        self->accepting = false;
+        if (!error && !self->is_draining) self->accept_clients();
+    });
+}
+
+void Server::State::accept_clients() {
+    for (int i = 0; i < kAcceptsPerTurn && connections.size() < kMaxServedConnections; ++i) {
+        const int fd = ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (errno == ECONNABORTED || errno == EINTR) continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            pause.expires_after(kAcceptPause);
+            pause.async_wait([watch = weak_from_this()](const ErrorCode& error) {
+                if (const auto self = watch.lock(); self && !error) self->wait_for_clients();
+            });
+            return;
+        }
+        const int on = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        const auto connection = std::make_shared<ServedConnection>(loop, *this, fd, tls ? &*tls : nullptr);
+        connections.emplace(connection.get(), connection);
+        connection->start();
+    }
+    wait_for_clients();
+}
+
+void Server::State::closed(ServedConnection& connection) {
+    std::erase_if(answering, [&](const auto& entry) { return entry.second == &connection; });
+    connections.erase(&connection);
+    if (going_away) return;
+    if (is_draining && connections.empty() && drained) loop.post(std::exchange(drained, nullptr));
+    wait_for_clients();
+}
+
+// The service ---------------------------------------------------------------------------------------------------------------
+
+net::ConnectionId Server::State::new_request(ServedConnection& connection) {
+    answering.emplace(++last_request, &connection);
+    return last_request;
+}
+
+void Server::State::request(net::ServiceRequest request) {
+    run([&](base::Instant now, net::ServiceActions& out) { service.request(now, std::move(request), out); });
+}
+
+void Server::State::client_left(net::ConnectionId id) {
+    left.push_back(id);
+    if (!busy) run([](base::Instant, net::ServiceActions&) {});
+}
+
+/// One decision of the service and everything that follows from it.
+void Server::State::run(const std::function<void(base::Instant, net::ServiceActions&)>& decide) {
+    FULLSTOP_ASSERT(!busy, "a service is not called from inside itself");
+    busy = true;
+    decide(loop.clock().now(), actions);
+    while (true) {
+        for (net::ServiceAction& action : std::exchange(actions, {})) std::visit([this](auto& a) { perform(a); }, action);
+        if (left.empty()) break;
+        const net::ConnectionId id = left.front();
+        left.pop_front();
+        service.client_left(loop.clock().now(), id, actions);
+    }
+    busy = false;
+}
+
+void Server::State::perform(net::ServiceSend& send) {
+    const auto found = answering.find(send.id);
+    if (found == answering.end()) return;
+    const auto connection = found->second->shared_from_this();
+    connection->send(std::move(send.bytes));
+}
+
+void Server::State::perform(net::ServiceClose& close) {
+    const auto found = answering.find(close.id);
+    if (found == answering.end()) return;
+    const auto connection = found->second->shared_from_this();
+    connection->answered(close.kind, close.keep_alive);
+}
+
+void Server::State::perform(net::ServiceWake& wake) {
+    waking.expires_at(steady(wake.at));
+    waking.async_wait([watch = weak_from_this()](const ErrorCode& error) {
+        const auto self = watch.lock();
+        if (error || !self) return;
+        // A wake that was moved later may have been on its way already.
+        if (std::chrono::steady_clock::now() < self->waking.expiry()) return;
+        self->run([&](base::Instant now, net::ServiceActions& out) { self->service.wake(now, out); });
+    });
+}
+
+// Server --------------------------------------------------------------------------------------------------------------------
+
+base::Result<std::unique_ptr<Server>> Server::listen(Loop& loop, net::Service& service, ServerOptions options) {
+    std::optional<TlsContext> tls;
+    if (!options.certificate_file.empty()) {
+        auto made = TlsContext::server(options.certificate_file, options.key_file);
+        if (!made) return std::unexpected(made.error());
+        tls = std::move(*made);
+    }
+    const auto fd = open_listener(options);
+    if (!fd) return std::unexpected(fd.error());
+    auto state = std::make_shared<State>(loop, service, std::move(options), std::move(tls), *fd);
+    state->wait_for_clients();
+    return std::unique_ptr<Server>(new Server(std::move(state)));
+}
+
+Server::~Server() {
+    state_->going_away = state_->is_draining = true;
+    while (!state_->connections.empty()) {
+        const auto connection = state_->connections.begin()->second;
+        connection->drop();
+    }
+    ErrorCode ignored;
+    state_->listener.close(ignored);
+    state_->waking.cancel();
+}
+
+std::uint16_t Server::port() const { return state_->listening_port; }
+std::size_t Server::connections() const { return state_->connections.size(); }
+std::size_t Server::answering() const { return state_->answering.size(); }
+
+void Server::drain(std::function<void()> drained) {
+    state_->is_draining = true;
+    state_->drained = std::move(drained);
+    ErrorCode ignored;
+    state_->listener.close(ignored);
+    std::vector<std::shared_ptr<ServedConnection>> all;
+    for (const auto& [raw, connection] : state_->connections) all.push_back(connection);
+    for (const auto& connection : all) connection->close_if_idle();
+    if (state_->connections.empty() && state_->drained) state_->loop.post(std::exchange(state_->drained, nullptr));
+}
+
+void Server::act(const std::function<void(base::Instant, net::ServiceActions&)>& decide) { state_->run(decide); }
+
+}  // namespace fullstop::adapters::asio
