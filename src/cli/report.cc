@@ -1,0 +1,124 @@
+// RUN is a run document when a file of that name exists or it looks like one; else it is an id in the store.
+#include "cli/report.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <system_error>
+
+#include "adapters/sqlite/store.h"
+#include "cli/output.h"
+#include "cli/store_file.h"
+#include "judge/verdict.h"
+#include "report/document.h"
+#include "report/run_json.h"
+#include "report/terminal.h"
+#include "report/text.h"
+
+namespace fullstop::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using adapters::sqlite::Store;
+
+struct ReportWords {
+    std::string run = "last", store;
+    bool list = false, quiet = false;
+    Documents documents;
+};
+
+base::Result<std::string> read_file(const fs::path& file) {
+    errno = 0;
+    std::ifstream stream(file, std::ios::binary);
+    std::string text;
+    std::error_code error;
+    if (const auto size = fs::file_size(file, error); !error && size > report::kMaxRunDocumentBytes)
+        return base::usage_error(fmt::format("{} is larger than any run document ({})", file.string(), report::short_bytes(static_cast<double>(size))));
+    if (stream) text.assign(std::istreambuf_iterator<char>(stream), {});
+    if (!stream)
+        return base::usage_error(fmt::format("cannot read {}: {}", file.string(), errno != 0 ? std::generic_category().message(errno) : "the read failed"));
+    return text;
+}
+
+bool is_document(const std::string& run) {
+    std::error_code error;
+    return run.ends_with(".json") || run.find('/') != std::string::npos || fs::is_regular_file(run, error);
+}
+
+base::Result<Store> open_store(const World& world, const std::string& named) {
+    const auto file = store_file(world, named);
+    if (!file) return std::unexpected(file.error());
+    return Store::open(*file, Store::Access::kRead);
+}
+
+struct Loaded {
+    report::Document document;
+    std::string stored;
+};
+
+base::Result<Loaded> load(const World& world, const ReportWords& words) {
+    if (is_document(words.run)) {
+        const auto text = read_file(words.run);
+        if (!text) return std::unexpected(text.error());
+        auto document = report::read_run_document(*text, words.run);
+        if (!document) return std::unexpected(document.error());
+        return Loaded{.document = std::move(*document), .stored = fs::absolute(words.run).string()};
+    }
+    const auto store = open_store(world, words.store);
+    if (!store) return std::unexpected(store.error());
+    const auto run = store->load(words.run);
+    if (!run) return std::unexpected(run.error());
+    return Loaded{.document = report::make_document(*run, judge::judge(*run)), .stored = store->file().string()};
+}
+
+int list_runs(const World& world, const ReportWords& words) {
+    const auto store = open_store(world, words.store);
+    if (!store) return fail(world, store.error());
+    const auto runs = store->list();
+    if (!runs) return fail(world, runs.error());
+    if (runs->empty()) world.err << "fullstop: the store " << store->file().string() << " holds no run yet\n";
+    for (const auto& run : *runs) {
+        const std::string state = !run.finished ? ", unfinished" : run.interrupted ? ", interrupted" : "";
+        world.out << report::one_line(fmt::format("{}  {}  {}  {}, {}{}", run.id, report::rfc3339(run.started).substr(0, 19), run.url, run.model,
+                                                  report::counted(run.answers, "answer"), state))
+                  << '\n';
+    }
+    return kExitNotShortened;
+}
+
+int run_report(const World& world, const ReportWords& words) {
+    if (auto sound = check_documents(words.documents); !sound) return fail(world, sound.error());
+    if (words.list) return list_runs(world, words);
+    const auto loaded = load(world, words);
+    if (!loaded) return fail(world, loaded.error());
+    if (auto written = write_documents(world, words.documents, loaded->document); !written) return fail(world, written.error());
+    if (!words.documents.to_standard_output())
+        world.out << report::to_terminal(loaded->document, {.colour = wants_colour(world, words.quiet), .stored = loaded->stored});
+    return report::exit_code(loaded->document.judgement.verdict.value);
+}
+
+}  // namespace
+
+Command add_report(CLI::App& root, World& world) {
+    auto words = std::make_shared<ReportWords>();
+    CLI::App* app = root.add_subcommand("report", "render a stored run or a run document again");
+    app->add_option("RUN", words->run, "id of a stored run, the beginning of one, 'last', or a run document (a JSON file)")->capture_default_str();
+    declare_documents(*app, words->documents);
+    app->add_flag("--list", words->list, "list the stored runs, newest first");
+    app->add_option("--store", words->store, "SQLite file of runs; default: the one in your state folder")->type_name("FILE");
+    app->add_flag("--quiet", words->quiet, "no colour");
+    app->footer(
+        "Examples:\n"
+        "  fullstop report                                  the last run, judged again\n"
+        "  fullstop report last --markdown issue.md         the same, to paste into an issue\n"
+        "  fullstop report run.json --junit results.xml     a document that probe --json wrote\n"
+        "\n"
+        "Exit: 0 nothing was shortened, 1 answers were shortened, 2 usage, 3 inconclusive.");
+    return {.app = app, .run = [words, &world] { return run_report(world, *words); }};
+}
+
+}  // namespace fullstop::cli

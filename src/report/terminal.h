@@ -1,0 +1,18 @@
+// A judged run for a person at a terminal: the verdict and what to change first, then one table of levels an arm, then the
+// evidence, how sure it is, and what comes next. Eighty columns, readable without colour.
+#pragma once
+
+#include <string>
+
+#include "report/document.h"
+
+namespace fullstop::report {
+
+struct TerminalOptions {
+    bool colour = false;
+    std::string stored;  ///< where the run is kept; "" when it is not
+};
+
+std::string to_terminal(const Document& document, const TerminalOptions& options);
+
+}  // namespace fullstop::report
