@@ -72,7 +72,7 @@ MaybeClaim client_idle_timeout(const Record& record, const Context&) {
     const auto silence = silence_ms(record);
     const auto timer = silence ? hit(idle_timers(), *silence) : std::nullopt;
     const bool fired = record.deadline_fired == answer::DeadlineFired::kClient;
-    if (!fired && !timer && record.end.transport != Transport::kTimedOut) return std::nullopt;
+    if (!fired && !timer) return std::nullopt;
     Claim claim{Cause::kClientIdleTimeout, fired ? Confidence::kProven : Confidence::kStrong};
     claim.evidence.push_back(
         {fmt::format("the client gave up after {:.1f} s of silence", silence.value_or(0) / 1000), {record.request.id}, silence, "last silence"});
@@ -81,7 +81,8 @@ MaybeClaim client_idle_timeout(const Record& record, const Context&) {
 }
 
 MaybeClaim client_cancelled(const Record& record, const Context&) {
-    if (!ended_by_client(record)) return std::nullopt;
+    // A silence that ran into our own last resort (15 minutes) is the server's, not a client's.
+    if (!ended_by_client(record) || record.end.transport == Transport::kTimedOut) return std::nullopt;
     Claim claim{Cause::kClientCancelled, Confidence::kProven};
     claim.evidence.push_back(
         {"this side closed the connection, and no known limit explains when", {record.request.id}, elapsed_ms(record), "transport closed_by_us"});

@@ -75,21 +75,25 @@ bool shared(const std::optional<Invariant>& invariant, double value) {
     return invariant && invariant->answers >= 3 && std::abs(invariant->value - value) <= std::max(250.0, 0.02 * value);
 }
 
-/// The server's own stamps show the span when the capture has no times of ours: whole seconds, so a span of n may be n to n + 1.
+/// Whole seconds and the wait for the first token stand between the stamps' span and the time since the request.
+constexpr std::int64_t kStampSlack = 3;
+
+/// The server's own stamps show the span when the capture has no times of ours.
 MaybeClaim deadline_by_stamps(const Record& record, const Context& context) {
     const auto stamps = server_stamps(record);
     const auto hop = gateway_of(record);
     if (!stamps || !hop || is_timed(record)) return std::nullopt;
-    const auto near = [](std::int64_t span) {
-        return hit(total_timers(), static_cast<double>(span) * 1000).has_value() || hit(total_timers(), static_cast<double>(span + 1) * 1000).has_value();
-    };
-    if (!near(stamps->span_s())) return std::nullopt;
+    const auto timers = total_timers();
+    const auto near = std::ranges::find_if(timers, [&](const KnownTimer& timer) {
+        return timer.seconds >= static_cast<double>(stamps->span_s()) && timer.seconds <= static_cast<double>(stamps->span_s() + kStampSlack);
+    });
+    if (near == timers.end()) return std::nullopt;
     const auto alike = std::ranges::count_if(context.siblings, [&](const Record* other) {
         const auto theirs = server_stamps(*other);
         return theirs && is_victim(*other) && std::abs(theirs->span_s() - stamps->span_s()) <= 1;
     });
     Claim claim{Cause::kGatewayDeadline, alike >= 3 ? Confidence::kStrong : Confidence::kWeak};
-    claim.evidence.push_back({fmt::format("no last chunk; the events' own stamps span {} s, at the default limit of a gateway{}", stamps->span_s(),
+    claim.evidence.push_back({fmt::format("no last chunk; the events' own stamps span {} s, just below {}{}", stamps->span_s(), near->who,
                                           alike >= 3 ? fmt::format(", and so do those of {} answers", alike) : std::string()),
                               {record.request.id},
                               static_cast<double>(stamps->span_s()),

@@ -27,7 +27,7 @@ Claim artefact(std::string text, const answer::Record& record) {
 MaybeClaim measurement_artefact(const answer::Record& record, const Context& context) {
     if (record.end.transport == Transport::kClosedByUs && context.interrupted && record.deadline_fired == answer::DeadlineFired::kNone)
         return artefact("the run was interrupted while this answer was coming", record);
-    if (record.end.transport == Transport::kClosedByUs && record.end.error && contains(record.end.error->text, "limit of fullstop"))
+    if (record.end.transport == Transport::kClosedByUs && record.end.error && contains(record.end.error->text, "is larger than"))
         return artefact(record.end.error->text, record);
     if (record.unread_events > 0 && !has_content(record) && !record.end.error && end_kind(record) == EndKind::kNone)
         return artefact(fmt::format("{} events could not be read, and nothing else came", record.unread_events), record);

@@ -1,0 +1,297 @@
+// Planted causes must be named, unplanted runs must not be accused.
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+
+#include "judge/planted_run.h"
+#include "judge/verdict.h"
+
+namespace fullstop::judge {
+namespace {
+
+using answer::Cause;
+using answer::Confidence;
+using answer::Layer;
+using testing::HasSubstr;
+
+answer::ServerFacts llama_server(std::int64_t window, std::int64_t slots, bool shared) {
+    answer::ServerFacts facts;
+    facts.name = "llama-server";
+    facts.window = answer::Fact<base::Tokens>::reported({window}, "/props n_ctx");
+    facts.slots = answer::Fact<std::int64_t>::reported(slots, "/props total_slots");
+    facts.pool = answer::Fact<base::Tokens>::derived({shared ? window : window * slots}, "/props n_ctx");
+    facts.shared_pool = answer::Fact<bool>::derived(shared, "/props");
+    return facts;
+}
+
+/// llama-server with one pool for all slots: when the live answers fill it, every one of them gets the error.
+void kill_when_pool_is_full(answer::Run& run, std::int64_t pool) {
+    for (const int level : {2, 4, 8}) {
+        std::vector<answer::Record*> records;
+        for (answer::Record& record : run.records)
+            if (record.request.concurrency == level) records.push_back(&record);
+        for (std::size_t i = 0; i < records.size(); i += static_cast<std::size_t>(level)) {
+            const auto wave =
+                std::vector<answer::Record*>(records.begin() + static_cast<std::ptrdiff_t>(i), records.begin() + static_cast<std::ptrdiff_t>(i) + level);
+            std::int64_t step = 0, held = 0;
+            const base::Duration start = *wave.front()->timeline.sent;
+            for (; held < pool && step < 512; ++step) {
+                held = 0;
+                for (const auto* record : wave)
+                    if (step <= (*record->output_tokens).count) held += (*record->prompt_tokens).count + std::min(step, (*record->output_tokens).count);
+            }
+            for (auto* record : wave) {
+                if ((*record->output_tokens).count <= step) {
+                    RecordBuilder rest("");
+                    rest.edit() = *record;
+                    *record = rest.timed(base::to_ms(start), 100, 20).build();
+                    continue;
+                }
+                RecordBuilder victim("");
+                victim.edit() = *record;
+                *record = victim.says(sentence(step).substr(0, static_cast<std::size_t>(step * 5 - 3)), step)
+                              .timed(base::to_ms(start), 100, 20)
+                              .error("Context size has been exceeded.")
+                              .build();
+            }
+        }
+    }
+}
+
+TEST(KvPool, AFullSharedPoolIsAProvenServingDefectWithTheArithmeticAndAFlagThatSuffices) {
+    PlantedRun planted({.seed = 3, .slower = 1.2});
+    answer::Run& run = planted.run();
+    run.server_before["deployed"] = llama_server(1024, 8, true);
+    kill_when_pool_is_full(run, 1024);
+    const RunJudgement judgement = judge(run);
+    const Judgement& verdict = judgement.verdict;
+    EXPECT_EQ(verdict.value, Verdict::kServingDefect) << verdict.headline;
+    EXPECT_EQ(verdict.cause, Cause::kKvPoolExhausted);
+    EXPECT_EQ(verdict.layer, Layer::kMemory);
+    EXPECT_EQ(verdict.confidence, Confidence::kProven);
+    ASSERT_TRUE(verdict.from_concurrency);
+    EXPECT_GE(*verdict.from_concurrency, 4);
+    bool arithmetic = false;
+    for (const Evidence& evidence : verdict.evidence)
+        if (evidence.text.find("the pool holds 1024") != std::string::npos) {
+            arithmetic = true;
+            EXPECT_NEAR(evidence.value.value_or(0), 1024, 100) << evidence.text;
+        }
+    EXPECT_TRUE(arithmetic);
+    ASSERT_FALSE(verdict.remedies.empty());
+    EXPECT_THAT(verdict.remedies.front().setting, HasSubstr("-c "));
+    EXPECT_GE(verdict.remedies.front().number.value_or(0), 8 * (60 + 512));
+    EXPECT_EQ(static_cast<std::int64_t>(*verdict.remedies.front().number) % 256, 0);
+}
+
+TEST(Window, ASplitWindowIsAPolicyFromOneUserWithTheSumShown) {
+    const auto window = [](RecordBuilder& builder, base::Random&) {
+        const std::int64_t room = 256 - (*builder.edit().prompt_tokens).count;
+        if ((*builder.edit().output_tokens).count <= room) return;
+        builder.says(sentence(room), room).reason("length");
+    };
+    PlantedRun planted({.seed = 5, .plant = window, .plant_alone = true});
+    planted.run().server_before["deployed"] = llama_server(256, 8, false);
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kPolicy) << verdict.headline;
+    EXPECT_EQ(verdict.cause, Cause::kContextLimit);
+    EXPECT_EQ(verdict.layer, Layer::kSettings);
+    EXPECT_EQ(verdict.confidence, Confidence::kProven);
+    EXPECT_EQ(verdict.from_concurrency, 1);
+    bool sum = false;
+    for (const Evidence& evidence : verdict.evidence) sum = sum || evidence.text.find("= 256 tokens") != std::string::npos;
+    EXPECT_TRUE(sum);
+    ASSERT_FALSE(verdict.remedies.empty());
+    EXPECT_EQ(verdict.remedies.front().number, 8 * 768) << "60 + 512 tokens rounded up to 256, for each of 8 slots";
+}
+
+TEST(Unplanted, ASlowerServerThatCutsNothingIsLatencyOnly) {
+    PlantedRun planted({.seed = 7, .slower = 1.6});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kLatencyOnly) << verdict.headline;
+    EXPECT_FALSE(verdict.firm);
+    EXPECT_GT(pairs_until_firm(planted.run()), 0);
+}
+
+TEST(Unplanted, AnEvenServerIsUnaffected) {
+    PlantedRun planted({.seed = 8});
+    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected) << judge(planted.run()).verdict.headline;
+}
+
+TEST(Unplanted, EnoughAnswersMakeTheVerdictFirm) {
+    PlantedRun planted({.seed = 9, .repeat = 20});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kUnaffected);
+    EXPECT_TRUE(verdict.firm);
+    EXPECT_EQ(pairs_until_firm(planted.run()), 0);
+}
+
+TEST(Planted, HalfOfTheAnswersAtEightUsersAreFoundWithDefaultSizes) {
+    int cut = 0;
+    const auto half = [&cut](RecordBuilder& builder, base::Random&) {
+        if (builder.edit().request.concurrency == 8 && cut++ % 2 == 0)
+            builder.says("cut in the mid", 20).timed(base::to_ms(*builder.edit().timeline.sent)).error("Context size has been exceeded.");
+    };
+    PlantedRun planted({.seed = 11, .plant = half});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kServingDefect) << verdict.headline;
+    EXPECT_EQ(verdict.from_concurrency, 8);
+}
+
+TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
+    int cut = 0;
+    const auto few = [&cut](RecordBuilder& builder, base::Random&) {
+        if (builder.edit().request.concurrency == 8 && cut++ < 2) builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+    };
+    PlantedRun planted({.seed = 12, .plant = few});
+    const RunJudgement judgement = judge(planted.run());
+    EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive) << judgement.verdict.headline;
+    EXPECT_FALSE(judgement.verdict.missing.empty());
+    EXPECT_GT(pairs_until_firm(planted.run()), 0);
+}
+
+TEST(Planted, ARouteDeadlineIsAPolicyOfTheGatewayAndTheRemedyExceedsTheNeed) {
+    const auto deadline = [](RecordBuilder& builder, base::Random&) {
+        auto& record = builder.edit();
+        const double gap = base::to_ms(record.timeline.gaps.empty() ? base::from_ms(20) : record.timeline.gaps.front());
+        const auto fit = static_cast<std::int64_t>((15'000 - 100) / gap);
+        if (record.text_events <= fit) return;
+        builder.says("and the ship went on over the", fit)
+            .timed(base::to_ms(*record.timeline.sent), 100, gap, 15'000 - 100 - gap * static_cast<double>(fit - 1))
+            .unlabelled(answer::Transport::kTruncated)
+            .header("server", "envoy");
+    };
+    PlantedRun planted({.seed = 13, .slower = 2.2, .arms = {"deployed", "control"}, .plant = [&](RecordBuilder& builder, base::Random& random) {
+                            if (builder.edit().request.arm == "deployed") deadline(builder, random);
+                        }});
+    const RunJudgement judgement = judge(planted.run());
+    EXPECT_EQ(judgement.verdict.value, Verdict::kPolicy) << judgement.verdict.headline;
+    EXPECT_EQ(judgement.verdict.cause, Cause::kGatewayDeadline);
+    EXPECT_EQ(judgement.verdict.layer, Layer::kGateway);
+    EXPECT_THAT(judgement.verdict.headline, HasSubstr("disappears without the gateway"));
+    ASSERT_FALSE(judgement.verdict.remedies.empty());
+    EXPECT_GT(judgement.verdict.remedies.front().number.value_or(0), 15);
+}
+
+TEST(Planted, AnswersCalledFinishedInMidSentenceAreADefectAndAGatewaysWhereItDisappearsWithoutOne) {
+    const auto mislabel = [](RecordBuilder& builder, base::Random& random) {
+        auto& record = builder.edit();
+        if (record.request.concurrency < 8 || record.request.arm != "deployed" || !random.chance(0.9)) return;
+        const std::int64_t half = record.text_events / 2;
+        builder.says(record.text.substr(0, record.text.size() / 2 - record.text.size() / 2 % 5 + 3), half);
+    };
+    PlantedRun alone({.seed = 14, .plant = mislabel});
+    const Judgement defect = judge(alone.run()).verdict;
+    EXPECT_EQ(defect.value, Verdict::kServingDefect) << defect.headline;
+    EXPECT_EQ(defect.from_concurrency, 8);
+    PlantedRun both({.seed = 14, .arms = {"deployed", "control"}, .plant = mislabel});
+    const Judgement gateway = judge(both.run()).verdict;
+    EXPECT_EQ(gateway.value, Verdict::kServingDefect) << gateway.headline;
+    EXPECT_EQ(gateway.cause, Cause::kGatewayRewrite);
+    EXPECT_EQ(gateway.layer, Layer::kGateway);
+}
+
+TEST(Planted, AFullQueueIsAPolicy) {
+    const auto full = [](RecordBuilder& builder, base::Random& random) {
+        if (builder.edit().request.concurrency == 8 && random.chance(0.7))
+            builder.refused(503, "server busy, please try again.  maximum pending requests exceeded");
+    };
+    PlantedRun planted({.seed = 15, .plant = full});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kPolicy) << verdict.headline;
+    EXPECT_EQ(verdict.cause, Cause::kAdmissionRejected);
+}
+
+TEST(Planted, AHiddenDefaultIsAPolicyFromOneUserOn) {
+    const auto cap = [](RecordBuilder& builder, base::Random&) {
+        if ((*builder.edit().output_tokens).count > 100) builder.says(sentence(100), 100).reason("length");
+    };
+    PlantedRun planted({.seed = 16, .plant = cap, .plant_alone = true});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kPolicy) << verdict.headline;
+    EXPECT_EQ(verdict.cause, Cause::kDefaultTokenLimit);
+    EXPECT_EQ(verdict.from_concurrency, 1);
+}
+
+TEST(Planted, ALimitThatWasAskedForIsNoShortening) {
+    const auto limit = [](RecordBuilder& builder, base::Random&) { builder.says(sentence(512), 512).reason("length"); };
+    PlantedRun planted({.seed = 17, .plant = limit, .plant_alone = true});
+    const RunJudgement judgement = judge(planted.run());
+    EXPECT_LT(judgement.verdict.value, Verdict::kPolicy) << judgement.verdict.headline;
+    for (const LevelJudgement& level : judgement.arms.front().levels) EXPECT_EQ(level.limited, level.answers);
+}
+
+TEST(Run, TooFewPairsAreInconclusiveAndNothingIsNothing) {
+    PlantedRun small({.seed = 18, .prompts = 3, .repeat = 1});
+    EXPECT_EQ(judge(small.run()).verdict.value, Verdict::kInconclusive);
+    const RunJudgement nothing = judge({});
+    EXPECT_EQ(nothing.verdict.value, Verdict::kInconclusive);
+    EXPECT_FALSE(nothing.verdict.missing.empty());
+}
+
+TEST(Run, AnInterruptionIsAnArtefactAndNoCut) {
+    PlantedRun planted({.seed = 19});
+    planted.run().interrupted = true;
+    for (std::size_t i = planted.run().records.size() - 8; i < planted.run().records.size(); ++i) {
+        RecordBuilder builder("");
+        builder.edit() = planted.run().records[i];
+        planted.run().records[i] = builder.unlabelled(answer::Transport::kClosedByUs).build();
+    }
+    const RunJudgement judgement = judge(planted.run());
+    EXPECT_LT(judgement.verdict.value, Verdict::kPolicy);
+    EXPECT_EQ(judgement.findings.at(planted.run().records.back().request.id).cause, Cause::kMeasurementArtefact);
+}
+
+TEST(Run, JudgingTwiceGivesTheSameWords) {
+    PlantedRun planted({.seed = 20, .variance = 0.4, .slower = 1.3});
+    const RunJudgement once = judge(planted.run()), again = judge(planted.run());
+    EXPECT_EQ(once.verdict.headline, again.verdict.headline);
+    EXPECT_EQ(once.arms.front().levels.back().why, again.arms.front().levels.back().why);
+}
+
+/// Lengths drawn anew at every level, both ways, as llama-server's texts are as a rule; nothing is planted.
+TEST(FalseAlarms, TwoHundredUnplantedRunsAreNeverAccused) {
+    int runs = 0, accused = 0, proven = 0, variance = 0, slower = 0, calm = 0, open = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        PlantedRun planted({.seed = seed * 7919,
+                            .variance = 0.2 + 0.1 * static_cast<double>(seed % 6),
+                            .natural_variance_at_baseline = seed % 2 == 0,
+                            .slower = seed % 3 == 0 ? 1.5 : 1.0});
+        const RunJudgement judgement = judge(planted.run());
+        ++runs;
+        const Judgement& verdict = judgement.verdict;
+        if (verdict.value >= Verdict::kPolicy) ++accused;
+        if (verdict.value >= Verdict::kPolicy && verdict.confidence == Confidence::kProven) ++proven;
+        variance += verdict.value == Verdict::kSamplingVariance;
+        slower += verdict.value == Verdict::kLatencyOnly;
+        calm += verdict.value == Verdict::kUnaffected;
+        open += verdict.value == Verdict::kInconclusive;
+    }
+    fmt::print("{} unplanted runs: serving_defect or policy {} (proven {}), sampling_variance {}, latency_only {}, unaffected {}, inconclusive {}\n", runs,
+               accused, proven, variance, slower, calm, open);
+    EXPECT_EQ(proven, 0);
+    EXPECT_EQ(accused, 0);
+    EXPECT_LE(variance, runs / 20);
+}
+
+TEST(HitRate, PlantedPoolDeathsOfEverySizeAreCounted) {
+    for (const double rate : {0.1, 0.3, 0.5, 0.8}) {
+        int found = 0, named = 0;
+        constexpr int kRuns = 40;
+        for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+            PlantedRun planted({.seed = seed * 104'729, .variance = 0.3, .plant = [rate](RecordBuilder& builder, base::Random& random) {
+                                    if (builder.edit().request.concurrency == 8 && random.chance(rate))
+                                        builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+                                }});
+            const Judgement verdict = judge(planted.run()).verdict;
+            found += verdict.value == Verdict::kServingDefect;
+            named += verdict.cause == Cause::kKvPoolExhausted;
+        }
+        fmt::print("cut rate {:.0f} % at 8 users: {} of {} runs accused, {} with the right cause\n", rate * 100, found, kRuns, named);
+        EXPECT_EQ(found, named);
+        if (rate >= 0.5) EXPECT_GE(found, kRuns * 8 / 10);
+    }
+}
+
+}  // namespace
+}  // namespace fullstop::judge
