@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "wire/request_text.h"
 
@@ -44,9 +45,9 @@ base::Result<ServerUrl> parse_server_url(std::string_view text) {
     if (scheme != "http" && scheme != "https") return base::usage_error("The URL scheme '" + scheme + "' is not supported; it is http or https.", hint);
     out.tls = scheme == "https";
     out.port = out.tls ? kHttpsPort : kHttpPort;
-    if (url.has_port() && !url.port().empty()) {
-        if (url.port_number() == 0) return base::usage_error("The port '" + std::string(url.port()) + "' in the URL is not between 1 and 65535.", hint);
-        out.port = url.port_number();
+    if (const std::string port(url.port()); !port.empty()) {
+        const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
+        if (error != std::errc() || out.port == 0) return base::usage_error("The port '" + port + "' in the URL is not between 1 and 65535.", hint);
     }
     out.host = url.host_address();
     if (out.host.empty()) return base::usage_error("The URL '" + std::string(text) + "' names no host.", hint);
