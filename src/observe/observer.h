@@ -38,7 +38,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Polls the endpoints that Identify saw answer. `sample` is called for each reading. Runs until stop().
+/// Polls the endpoints that Identify saw answer (those in facts.raw), or `url` itself when its path ends with /metrics.
+/// `sample` is called once a round, also when nothing answered. Runs until stop() or Interrupted.
 class Sampler final : public net::Part {
 public:
     Sampler(wire::ServerUrl url, wire::Headers headers, const answer::ServerFacts& facts, std::string arm, base::Instant run_start, base::Duration interval,
