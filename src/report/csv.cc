@@ -11,15 +11,12 @@
 namespace fullstop::report {
 namespace {
 
+/// Line breaks and control characters are replaced, so that an answer is one line for grep too.
 std::string quoted(std::string_view text) {
-    std::string safe = valid_utf8(text);
-    if (safe.find_first_of(",\"\r\n") == std::string::npos && safe.find('\0') == std::string::npos) return safe;
+    const std::string safe = one_line(text);
+    if (safe.find_first_of(",\"") == std::string::npos) return safe;
     std::string out = "\"";
-    for (const char c : safe) {
-        if (c == '\0') continue;  // readers of CSV stop at it
-        out += c;
-        if (c == '"') out += c;
-    }
+    for (const char c : safe) out.append(c == '"' ? 2 : 1, c);
     return out + '"';
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/text.h"
 
 namespace fullstop::report {
@@ -10,14 +12,15 @@ namespace {
 
 constexpr const char* kUnknown = "-";
 
-std::string percent(double share) { return fmt::format("{:.0f}%", share * 100); }
-
 /// 100 % only when it is: 99.7 % shows as 99 %.
+std::string percent(double share) { return fmt::format("{:.0f}%", share < 1 ? std::min(share * 100, 99.0) : 100.0); }
+
 std::string complete(const std::optional<judge::Interval>& rate) {
     if (!rate) return kUnknown;
-    const double shown = rate->value < 1 ? std::min(rate->value * 100, 99.0) : 100.0;
-    return fmt::format("{:.0f}% {:.0f}-{:.0f}", shown, rate->low * 100, rate->high * 100);
+    return fmt::format("{} {:.0f}-{:.0f}", percent(rate->value), rate->low * 100, rate->high * 100);
 }
+
+std::string ratio(double value) { return value < 10 ? fmt::format("{:.2f}x", value) : short_number(value) + "x"; }
 
 std::string seconds(double ms) {
     const double s = ms / 1000;
@@ -39,7 +42,7 @@ LevelCells level_cells(const judge::LevelJudgement& level) {
             complete(level.completion_rate),
             level.coverage ? percent(level.coverage->value) : kUnknown,
             level.output_tokens_p50 ? fmt::format("{:.0f}", *level.output_tokens_p50) : kUnknown,
-            level.paired_length ? fmt::format("{}x", short_number(level.paired_length->median_ratio)) : kUnknown,
+            level.paired_length ? ratio(level.paired_length->median_ratio) : kUnknown,
             level.ttft_ms ? fmt::format("{}/{}", seconds(level.ttft_ms->p50), seconds(level.ttft_ms->p95)) : kUnknown,
             level.itl_ms ? fmt::format("{}/{}", milliseconds(level.itl_ms->p50), milliseconds(level.itl_ms->p99)) : kUnknown};
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <string>
 
 #include "report/document.h"
@@ -86,7 +88,7 @@ inline judge::LevelJudgement level(int concurrency, std::int64_t answers, std::i
     l.concurrency = concurrency, l.answers = answers, l.natural = answers - cut, l.cut = cut;
     l.verdict = cut > 0 ? judge::Verdict::kServingDefect : judge::Verdict::kUnaffected;
     l.why = cut > 0 ? fmt::format("{} of {} answers were cut, none alone", cut, answers) : "no answer was cut";
-    l.completion_rate = judge::Interval{share, cut > 0 ? 0.02 : 0.79, cut > 0 ? 0.38 : 1};
+    l.completion_rate = judge::Interval{share, std::max(0.0, share - 0.2), std::min(1.0, share + 0.2)};
     l.coverage = judge::Interval{cut > 0 ? 0.31 : 1, cut > 0 ? 0.2 : 0.9, cut > 0 ? 0.45 : 1};
     l.output_tokens_p50 = cut > 0 ? 80 : 328, l.output_tokens_mean = cut > 0 ? 96.5 : 330.25;
     if (concurrency > 1)

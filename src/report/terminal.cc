@@ -124,25 +124,22 @@ void print_arm(const Document& document, const judge::ArmJudgement& arm, bool ex
 
 std::string users(const judge::LevelJudgement& level) { return counted(level.concurrency, "user"); }
 
+/// Causes and memory of one level side by side: that is where they explain each other.
+std::string level_facts(const judge::LevelJudgement& level) {
+    const std::string causes = causes_line(level), memory = memory_line(level);
+    return causes + (causes.empty() || memory.empty() ? "" : "; ") + memory;
+}
+
 void print_evidence(const Document& document, Page& page) {
     page.heading("Evidence");
-    for (const judge::Evidence& evidence : document.judgement.verdict.evidence) {
-        std::string text = evidence.text;
-        if (!evidence.records.empty()) text += fmt::format(" [{}]", counted(static_cast<std::int64_t>(evidence.records.size()), "answer"));
-        page.item(text);
-    }
+    for (const judge::Evidence& evidence : document.judgement.verdict.evidence) page.item(evidence.text);
     for (const judge::ArmJudgement& arm : document.judgement.arms) {
         for (const judge::LevelJudgement& level : arm.levels)
-            if (const std::string causes = causes_line(level); !causes.empty()) page.item(fmt::format("{}, {}: {}", arm.name, users(level), causes));
-        std::string unavailable;
-        for (const judge::LevelJudgement& level : arm.levels) {
-            if (const std::string memory = memory_line(level); !memory.empty())
-                page.item(fmt::format("{}, {}: {}", arm.name, users(level), memory));
-            else if (unavailable.empty())
-                unavailable = fmt::format("{}: preemptions {}; KV bytes {}; free memory {}", arm.name, level.preemptions.how, level.kv_bytes_peak.how,
-                                          level.memory_free_bytes_min.how);
-        }
-        if (!unavailable.empty()) page.item("Memory could not be seen in part, " + unavailable);
+            if (const std::string facts = level_facts(level); !facts.empty()) page.item(fmt::format("{}, {}: {}", arm.name, users(level), facts));
+        const auto blind = std::ranges::find_if(arm.levels, [](const judge::LevelJudgement& level) { return memory_line(level).empty(); });
+        if (blind != arm.levels.end())
+            page.item(fmt::format("{}, not to be seen: preemptions ({}), KV bytes ({}), free memory ({})", arm.name, blind->preemptions.how,
+                                  blind->kv_bytes_peak.how, blind->memory_free_bytes_min.how));
     }
 }
 
@@ -177,11 +174,13 @@ void print_foot(const Document& document, const TerminalOptions& options, Page& 
 std::string to_terminal(const Document& document, const TerminalOptions& options) {
     Page page(options.colour);
     print_head(document, page);
+    const bool undecided = document.judgement.verdict.value == judge::Verdict::kInconclusive;
+    if (undecided) print_list("What is missing", document.judgement.verdict.missing, page);  // here it is the remedy
     bool first = true;
     for (const judge::ArmJudgement& arm : document.judgement.arms) print_arm(document, arm, std::exchange(first, false), page);
     print_evidence(document, page);
     print_certainty(document, page);
-    print_list("What is missing", document.judgement.verdict.missing, page);
+    if (!undecided) print_list("What is missing", document.judgement.verdict.missing, page);
     if (!document.judgement.verdict.next.empty()) print_list("Next experiment", {document.judgement.verdict.next}, page);
     print_list("Notes", document.notes, page);
     print_foot(document, options, page);
