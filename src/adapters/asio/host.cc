@@ -1,9 +1,6 @@
 // Parts on real sockets: one lane per part keeps its names apart and its events in order.
 #include "adapters/asio/host.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
@@ -16,23 +13,6 @@
 
 namespace fullstop::adapters::asio {
 namespace {
-
-/// The kernel switches stamping on with the first socket that asks, a moment late; an idle socket of our own keeps it on
-/// between the exchanges of a run, so that first bytes are stamped too.
-class StampKeeper {
-public:
-    explicit StampKeeper(bool wanted) : fd_(wanted ? ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1) {
-        if (fd_ >= 0) enable_receive_stamps(fd_);
-    }
-    ~StampKeeper() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    StampKeeper(const StampKeeper&) = delete;
-    StampKeeper& operator=(const StampKeeper&) = delete;
-
-private:
-    int fd_;
-};
 
 /// The connection an event is about; none for timers and interrupts.
 std::optional<net::ConnectionId> connection_of(const net::Event& event) {

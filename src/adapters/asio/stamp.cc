@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <linux/net_tstamp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +26,19 @@ constexpr base::Duration kGoodDoubt = std::chrono::microseconds(2);
 constexpr int kReadingTries = 3;
 
 std::int64_t offset_ns(const ClockPair& pair) { return pair.real_ns - pair.monotonic.time_since_epoch().count(); }
+
+/// A datagram socket on loopback that hears itself; -1 when there is no loopback.
+int open_echo() {
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    if (fd < 0 || (::bind(fd, plain, size) == 0 && ::getsockname(fd, plain, &size) == 0 && ::connect(fd, plain, size) == 0)) return fd;
+    ::close(fd);
+    return -1;
+}
 
 }  // namespace
 
@@ -60,6 +75,22 @@ std::optional<base::Instant> StampConverter::convert(std::int64_t stamp_real_ns,
 bool enable_receive_stamps(int fd) {
     const unsigned flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
     return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
+}
+
+StampKeeper::StampKeeper(bool wanted) : fd_(wanted ? open_echo() : -1) {
+    if (fd_ < 0 || !enable_receive_stamps(fd_)) return;
+    const SystemClock clock;
+    const timespec pause{.tv_sec = 0, .tv_nsec = 100'000};
+    for (const base::Instant end = clock.now() + kWarmUp; clock.now() < end; ::nanosleep(&pause, nullptr)) {
+        char byte = 0;
+        std::int64_t stamp = 0;
+        if (::send(fd_, &byte, 1, 0) != 1) return;
+        if (receive(fd_, {&byte, 1}, stamp) == 1 && stamp != 0) return;
+    }
+}
+
+StampKeeper::~StampKeeper() {
+    if (fd_ >= 0) ::close(fd_);
 }
 
 std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns) {

@@ -36,6 +36,21 @@ private:
 /// Asks the kernel to stamp what `fd` receives. False when it cannot; reads then carry no stamp.
 bool enable_receive_stamps(int fd);
 
+/// The kernel switches stamping on with the first socket that asks for it, a moment later, and off with the last. While a
+/// keeper lives it stays on; the constructor returns once a datagram to ourselves was stamped (at most kWarmUp later), so
+/// that the first bytes of a run are stamped too.
+class StampKeeper {
+public:
+    explicit StampKeeper(bool wanted);
+    ~StampKeeper();
+    StampKeeper(const StampKeeper&) = delete;
+    StampKeeper& operator=(const StampKeeper&) = delete;
+
+private:
+    static constexpr base::Duration kWarmUp = std::chrono::milliseconds(20);
+    int fd_ = -1;
+};
+
 /// recv() that also tells the kernel's stamp (wall clock, 0: none). Returns as recv(); never raises SIGPIPE, restarts on EINTR.
 std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns);
 

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -85,6 +86,8 @@ public:
               for (int i = 0; i < connections; ++i) {
                   const int fd = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
                   if (fd < 0) break;
+                  const int on = 1;  // without it, what waits for an acknowledgement is lost when the script resets
+                  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
                   serving_.emplace_back(script, fd);
               }
               for (std::thread& thread : serving_) thread.join();
@@ -112,6 +115,8 @@ inline int connect_to(std::uint16_t port) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
     if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) throw std::runtime_error("no connection for a test");
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
 }
 

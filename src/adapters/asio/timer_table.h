@@ -35,6 +35,8 @@ public:
         return heap_.top().at;
     }
 
+    std::size_t places() const { return heap_.size(); }  ///< of living and stale timers
+
     /// Takes one timer that is due at `now` out of the table.
     std::optional<Key> take_due(base::Instant now) {
         while (!heap_.empty() && heap_.top().at <= now) {

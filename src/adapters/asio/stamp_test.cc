@@ -1,0 +1,105 @@
+// Kernel stamps on the monotonic line, with clocks of the test's own: steps of the wall clock must never move a stamp.
+#include "adapters/asio/stamp.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "adapters/asio/timer_table.h"
+
+namespace fullstop::adapters::asio {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kWall = 1'800'000'000'000'000'000;
+
+/// Both clocks at `mono`, the wall clock set ahead by `step`.
+ClockPair at(base::Duration mono, base::Duration step = 0ns) {
+    return {.monotonic = base::Instant(mono), .real_ns = kWall + (mono + step).count(), .doubt = 100ns};
+}
+
+TEST(StampTest, AStampKeepsItsDistanceFromTheReading) {
+    StampConverter converter;
+    converter.note(at(1s));
+    EXPECT_EQ(converter.convert(kWall + base::Duration(2s).count(), at(2s + 30us)), base::Instant(2s));
+}
+
+TEST(StampTest, AStampBeforeTheFirstReadingIsRefused) {
+    StampConverter converter;
+    EXPECT_EQ(converter.convert(kWall, at(1s)), std::nullopt);
+}
+
+TEST(StampTest, AStampThatAStepMayHaveMovedIsRefusedAndTheNextIsGoodAgain) {
+    for (const base::Duration step : {base::Duration(-1h), base::Duration(-1ms), base::Duration(1ms), base::Duration(1h)}) {
+        StampConverter converter;
+        converter.note(at(1s));
+        // Stamped at 1.0 s, then the wall clock steps, then read: the offset differs from that of the last reading.
+        EXPECT_EQ(converter.convert(kWall + base::Duration(1s).count(), at(1s + 100us, step)), std::nullopt);
+        EXPECT_EQ(converter.convert(kWall + (base::Duration(2s) + step).count(), at(2s + 10us, step)), base::Instant(2s));
+    }
+}
+
+TEST(StampTest, AStampIsNeverLaterThanItsReading) {
+    StampConverter converter;
+    converter.note(at(1s));
+    EXPECT_EQ(converter.convert(at(2s).real_ns + 90, at(2s)), base::Instant(2s)) << "within the doubt of the reading";
+    EXPECT_EQ(converter.convert(at(2s).real_ns + 1'000'000, at(2s)), std::nullopt) << "beyond it, something is wrong";
+}
+
+TEST(StampTest, TheSlewOfTimeKeepingIsNoStep) {
+    StampConverter converter;
+    for (int second = 1; second < 100; ++second) {
+        const base::Duration slewed = base::Duration(second * 100'000);  // 100 parts per million
+        const auto stamp = converter.convert((at(std::chrono::seconds(second), slewed)).real_ns - 1000, at(std::chrono::seconds(second), slewed));
+        if (second > 1) EXPECT_TRUE(stamp.has_value()) << second;
+    }
+}
+
+TEST(StampTest, BothRealClocksAreReadCloseTogether) {
+    const ClockPair pair = read_clock_pair();
+    EXPECT_GT(pair.real_ns, 1'600'000'000'000'000'000);
+    EXPECT_GE(pair.doubt, 0ns);
+}
+
+TEST(TimerTableTest, BehavesAsAPlainMapOfMomentsWhateverIsSetMovedAndCancelled) {
+    rc::check([] {
+        TimerTable table;
+        std::map<std::uint64_t, base::Instant> plain;
+        const auto steps = *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, int>>>(
+            rc::gen::tuple(rc::gen::inRange(0, 3), rc::gen::inRange<std::uint64_t>(0, 6), rc::gen::inRange(0, 50)));
+        for (const auto& [what, key, moment] : steps) {
+            const base::Instant instant{base::Duration(moment)};
+            if (what == 0) {
+                table.set(key, instant);
+                plain[key] = instant;
+            } else if (what == 1) {
+                table.cancel(key);
+                plain.erase(key);
+            } else {
+                std::multiset<std::uint64_t> due, expected;
+                while (const auto taken = table.take_due(instant)) due.insert(*taken);
+                for (const auto& [k, t] : plain)
+                    if (t <= instant) expected.insert(k);
+                std::erase_if(plain, [&](const auto& entry) { return entry.second <= instant; });
+                RC_ASSERT(due == expected);
+            }
+            const auto earliest = std::min_element(plain.begin(), plain.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+            if (earliest != plain.end()) RC_ASSERT(table.next().has_value() && *table.next() <= earliest->second);
+        }
+    });
+}
+
+TEST(TimerTableTest, TimersThatAreSetAndCancelledForeverTakeNoMemory) {
+    TimerTable table;
+    std::size_t most = 0;
+    for (int i = 0; i < 100'000; ++i) {
+        table.set(1, base::Instant(base::Duration(1'000'000 - i)));
+        table.set(2, base::Instant(base::Duration(2'000'000 + i)));
+        table.cancel(2);
+        most = std::max(most, table.places());
+    }
+    EXPECT_LE(most, 1024U + 4U);
+}
+
+}  // namespace
+}  // namespace fullstop::adapters::asio
