@@ -23,7 +23,7 @@ struct ModelFacts {
     std::string layout;   ///< "streams": each sequence owns its window; "unified": all share the pool
     std::string kv_type;  ///< "q8_0" or "f16"
     base::Tokens window;  ///< tokens one sequence may hold
-    base::Tokens pool;    ///< tokens all sequences may hold together
+    base::Tokens pool;    ///< tokens all sequences may hold together; whole blocks (limits.h), at least one window
     base::Bytes kv_bytes_per_token;
     std::int64_t max_sequences = 1;
     std::int64_t vocabulary = 0;

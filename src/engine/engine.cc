@@ -45,7 +45,9 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
 
 }  // namespace
 
-Engine::Engine(Backend& backend, EngineOptions options) : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens) {}
+Engine::Engine(Backend& backend, EngineOptions options) : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens) {
+    FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
+}
 
 void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     AnswerNumbers numbers;
@@ -64,7 +66,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     std::vector<TokenId> tokens = backend_.tokenize(text);
     const Tokens prompt{static_cast<std::int64_t>(tokens.size())};
     numbers.prompt_tokens = prompt;
-    const Tokens window = std::min(backend_.facts().window, pool_.block_size() * pool_.total().count);
+    const Tokens window = backend_.facts().window;
     if (auto refusal = impossible(prompt, submission.max_tokens, window)) return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
 
     const Tokens limit = submission.max_tokens.value_or(window - prompt);

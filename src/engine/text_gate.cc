@@ -34,19 +34,19 @@ std::pair<Shape, std::size_t> front_character(std::string_view bytes) {
     return {Shape::kWhole, length};
 }
 
-/// Moves whole characters of the first `limit` bytes of `pending` out. `all`: also what is unfinished, replaced.
+/// Moves the characters that end within the first `limit` bytes of `pending` out. `all`: up to its end, and what is
+/// unfinished is replaced.
 std::string take_characters(std::string& pending, std::size_t limit, bool all) {
     std::string out;
     std::size_t at = 0;
     while (at < limit) {
         const auto [shape, length] = front_character(std::string_view(pending).substr(at));
-        if (shape == Shape::kUnfinished && !all) break;
-        if (shape == Shape::kWhole && at + length > limit && !all) break;
-        if (shape == Shape::kWhole && at + length <= limit)
+        if (!all && (shape == Shape::kUnfinished || at + length > limit)) break;
+        if (shape == Shape::kWhole)
             out.append(pending, at, length);
         else
             out += kReplacement;
-        at = std::min(at + length, limit);
+        at += length;
     }
     pending.erase(0, at);
     return out;

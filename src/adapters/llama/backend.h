@@ -24,11 +24,11 @@ struct LoadOptions {
     std::filesystem::path model;
     KvType kv_type = KvType::kQ8_0;
     KvLayout layout = KvLayout::kStreams;
-    std::optional<base::Tokens> kv_tokens;  ///< all sequences together; absent: `auto_window` for each
-    base::Tokens auto_window{4096};         ///< at most what the model was trained for
+    std::optional<base::Tokens> kv_tokens = std::nullopt;  ///< all sequences together; absent: `auto_window` for each
+    base::Tokens auto_window{4096};                        ///< at most what the model was trained for
     int max_sequences = 8;
     int threads = 1;
-    std::function<void(double)> progress;  ///< 0..1 while weights are read
+    std::function<void(double)> progress = {};  ///< 0..1 while weights are read
 };
 
 /// Threads for computing when nothing else is said: every CPU this process may use but one, which is left to clients on

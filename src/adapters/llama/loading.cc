@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "adapters/llama/log.h"
+#include "engine/limits.h"
 
 namespace fullstop::adapters::llama {
 namespace {
@@ -109,7 +110,8 @@ base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& opti
     if (options.layout == KvLayout::kUnified) {
         if (pool.count < kWindowStep)
             return base::usage_error(fmt::format("--kv-tokens {} is too small", pool.count), fmt::format("give at least {}", kWindowStep));
-        return KvShape{.window = {std::min(pool.count, trained)}, .pool = pool};
+        const std::int64_t whole = pool.count / engine::kBlockTokens.count * engine::kBlockTokens.count;
+        return KvShape{.window = {std::min(whole, trained)}, .pool = {whole}};
     }
     const std::int64_t window = std::min(pool.count / options.max_sequences, trained) / kWindowStep * kWindowStep;
     if (window == 0)

@@ -1,0 +1,215 @@
+// The real model: texts that do not depend on company, cells that come back, and clear words for bad files.
+#include "adapters/llama/backend.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "adapters/llama/places.h"
+#include "engine/engine.h"
+
+namespace fullstop::adapters::llama {
+namespace {
+
+using answer::Cause;
+using base::Tokens;
+using engine::SequenceId;
+
+const std::filesystem::path kModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+TEST(Places, IdsInUseHaveNoHoles) {
+    Places places;
+    EXPECT_EQ(places.take(10), 0);
+    EXPECT_EQ(places.take(11), 1);
+    EXPECT_EQ(places.take(12), 2);
+    EXPECT_EQ(places.take(11), 1);
+    EXPECT_EQ(places.release(10), (Places::Move{.from = 2, .to = 0}));
+    EXPECT_EQ(places.find(12), 0);
+    EXPECT_EQ(places.find(10), std::nullopt);
+    EXPECT_EQ(places.release(11), std::nullopt) << "the last one leaves no hole";
+    EXPECT_EQ(places.used(), 1);
+}
+
+std::string trouble(LoadOptions options) {
+    const auto loaded = load(options);
+    return loaded ? std::string("loaded") : loaded.error().message + " | " + loaded.error().hint;
+}
+
+TEST(Loading, BadFilesAndSizesAreNamedWithTheNextStep) {
+    const auto folder = std::filesystem::path(testing::TempDir());
+    EXPECT_NE(trouble({.model = folder / "nowhere.gguf"}).find("there is no model file"), std::string::npos);
+    EXPECT_NE(trouble({.model = folder}).find("is not a file"), std::string::npos);
+    const auto text = folder / "notes.gguf";
+    std::ofstream(text) << "not a model";
+    EXPECT_NE(trouble({.model = text}).find("is not a GGUF file"), std::string::npos);
+    std::ofstream(text, std::ios::trunc).close();
+    EXPECT_NE(trouble({.model = text}).find("is not a GGUF file"), std::string::npos);
+
+    const auto cut = folder / "cut.gguf";
+    {
+        std::ifstream whole(kModel, std::ios::binary);
+        std::string start(20'000'000, '\0');
+        whole.read(start.data(), static_cast<std::streamsize>(start.size()));
+        std::ofstream(cut, std::ios::binary) << start;
+    }
+    const std::string cut_short = trouble({.model = cut});
+    EXPECT_NE(cut_short.find("could not be loaded"), std::string::npos) << cut_short;
+    EXPECT_NE(cut_short.find("file bounds"), std::string::npos) << "libllama's own reason is passed on: " << cut_short;
+    std::filesystem::resize_file(cut, 4000);
+    EXPECT_NE(trouble({.model = cut}).find("cut short"), std::string::npos) << "inside the metadata";
+    std::filesystem::remove(cut);
+    std::filesystem::remove(text);
+
+    EXPECT_NE(trouble({.model = kModel, .kv_tokens = Tokens{1000}}).find("--kv-tokens 2048"), std::string::npos) << "8 windows of 256";
+    EXPECT_NE(trouble({.model = kModel, .layout = KvLayout::kUnified, .kv_tokens = Tokens{1'000'000'000'000}}).find("are available"), std::string::npos);
+}
+
+/// Answers of the real model, through the engine; time is a counter.
+class Answers {
+public:
+    explicit Answers(const LoadOptions& options) : backend_(load(options).value()), engine_(*backend_, {}) {}
+
+    void ask(SequenceId id, const std::string& question, double temperature, std::int64_t max_tokens) {
+        engine::Submission submission;
+        submission.id = id;
+        submission.prompt = std::vector<answer::Message>{{"user", question}};
+        submission.sampling = {.temperature = temperature, .seed = 7};
+        submission.max_tokens = Tokens{max_tokens};
+        engine_.submit(now_, std::move(submission), events_);
+        read();
+    }
+    bool step() {
+        now_ += std::chrono::milliseconds(1);
+        const bool more = engine_.plan(now_, events_);
+        if (more) {
+            engine_.compute();
+            engine_.commit(now_, events_);
+        }
+        read();
+        return more;
+    }
+    void run() {
+        while (step()) {
+        }
+    }
+    void cancel(SequenceId id) {
+        engine_.cancel(now_, id, Cause::kClientCancelled, "", events_);
+        read();
+    }
+    std::string alone(const std::string& question, double temperature, std::int64_t max_tokens) {
+        ask(1'000'000, question, temperature, max_tokens);
+        run();
+        return take(1'000'000);
+    }
+    std::string take(SequenceId id) { return std::exchange(texts[id], {}); }
+
+    std::map<SequenceId, std::string> texts;
+    std::map<SequenceId, Cause> causes;
+    engine::Occupancy occupancy() const { return engine_.occupancy(); }
+
+private:
+    void read() {
+        for (const auto& event : std::exchange(events_, {})) {
+            if (const auto* produced = std::get_if<engine::Produced>(&event)) texts[produced->id] += produced->text;
+            if (const auto* ended = std::get_if<engine::Ended>(&event)) {
+                texts[ended->id] += ended->text;
+                causes[ended->id] = ended->end.cause;
+            }
+            EXPECT_FALSE(std::holds_alternative<engine::Refused>(event));
+        }
+    }
+    std::unique_ptr<engine::Backend> backend_;
+    engine::Engine engine_;
+    base::Instant now_{};
+    engine::EngineEvents events_;
+};
+
+const std::vector<std::string> kQuestions = {
+    "List the eight planets of the solar system with one fact each.",
+    "Why is the sky blue?",
+    "Write a short story about a fox who learns to swim in a river that runs backwards, and tell what the other animals in the forest say about it.",
+    "What is 2+2?",
+};
+
+LoadOptions eight(KvType type, KvLayout layout, Tokens pool) {
+    return {.model = kModel, .kv_type = type, .layout = layout, .kv_tokens = pool, .max_sequences = 8};
+}
+
+/// Eight users, arriving one after the other, some leaving in mid-answer so that others move; four are compared.
+TEST(RealModel, AnAnswerIsTheSameAloneAndAmongSevenOthers) {
+    Answers answers(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256}));
+    constexpr std::int64_t kTokens = 24;
+    std::map<SequenceId, std::string> alone;
+    for (SequenceId id = 0; id < 4; ++id) alone[id] = answers.alone(kQuestions[id], id % 2 == 0 ? 0.0 : 0.8, kTokens);
+    for (SequenceId id = 4; id < 8; ++id) answers.ask(id, fmt::format("Tell me {} things about the number {}.", id, id * 17), 0.8, 100);
+    for (SequenceId id = 0; id < 4; ++id) {
+        for (int i = 0; i < 3; ++i) answers.step();
+        answers.ask(id, kQuestions[id], id % 2 == 0 ? 0.0 : 0.8, kTokens);
+    }
+    for (int i = 0; i < 5; ++i) answers.step();
+    answers.cancel(5);
+    answers.step();
+    answers.cancel(4);
+    answers.run();
+    for (SequenceId id = 0; id < 4; ++id) {
+        EXPECT_GT(alone[id].size(), 5U);
+        EXPECT_EQ(answers.texts[id], alone[id]) << "question " << id;
+    }
+}
+
+TEST(RealModel, GreedyTextIsStableAndFollowsTheTemplate) {
+    Answers answers(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256}));
+    const std::string first = answers.alone("What is the capital of France? Answer in one short sentence.", 0, 40);
+    EXPECT_NE(first.find("Paris"), std::string::npos) << first;
+    EXPECT_EQ(answers.causes[1'000'000], Cause::kNaturalEnd) << first;
+    EXPECT_EQ(first.find("<|im_end|>"), std::string::npos) << "control tokens are not text";
+    EXPECT_EQ(answers.alone("What is the capital of France? Answer in one short sentence.", 0, 40), first);
+}
+
+TEST(RealModel, CancellingFreesEveryCellSoThatTheWholePoolCanBeUsedAgain) {
+    for (const auto layout : {KvLayout::kStreams, KvLayout::kUnified}) {
+        Answers answers({.model = kModel, .layout = layout, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2});
+        for (SequenceId round = 0; round < 2; ++round) {
+            answers.ask(2 * round, kQuestions[2], 0, 150);
+            answers.ask(2 * round + 1, kQuestions[0], 0, 150);
+            for (int i = 0; i < 8; ++i) answers.step();
+            EXPECT_GT(answers.occupancy().kv_used.count, 60);
+            answers.cancel(2 * round);
+            answers.step();
+            answers.cancel(2 * round + 1);
+            EXPECT_EQ(answers.occupancy().kv_used.count, 0);
+        }
+        answers.ask(100, kQuestions[2], 0.9, 100);
+        answers.run();
+        EXPECT_NE(answers.causes[100], Cause::kKvPoolExhausted) << "libllama found room for all that was accounted as free";
+    }
+}
+
+TEST(RealModel, AOneTokenPromptAndF16AreServedToo) {
+    auto backend = load(eight(KvType::kF16, KvLayout::kStreams, Tokens{8 * 256})).value();
+    EXPECT_EQ(backend->facts().kv_bytes_per_token, base::Bytes{30 * 2 * 192 * 2}) << "30 layers, keys and values, 3 heads of 64, 2 bytes";
+    engine::Engine engine(*backend, {});
+    engine::EngineEvents events;
+    engine::Submission submission;
+    submission.id = 1;
+    submission.prompt = std::string("Hello");
+    submission.sampling.temperature = 0;
+    submission.max_tokens = Tokens{3};
+    ASSERT_EQ(backend->tokenize("Hello").size(), 1U);
+    engine.submit({}, submission, events);
+    while (engine.plan({}, events)) {
+        engine.compute();
+        engine.commit({}, events);
+    }
+    const auto& end = std::get<engine::Ended>(events.back()).end;
+    EXPECT_EQ(end.cause, Cause::kTokenLimit);
+    EXPECT_EQ(end.numbers.output_tokens, Tokens{3});
+}
+
+}  // namespace
+}  // namespace fullstop::adapters::llama

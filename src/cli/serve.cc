@@ -1,0 +1,78 @@
+// Loads the model, listens, waits for a signal, drains.
+#include "cli/serve.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+#include <utility>
+
+#include "cli/serve_options.h"
+#include "cli/serving.h"
+#include "cli/version.h"
+
+namespace fullstop::cli {
+namespace {
+
+/// Weights on their way into memory, on a terminal only.
+std::function<void(double)> progress(const World& world, bool quiet) {
+    if (quiet || !world.err_is_terminal) return {};
+    return [&world, shown = -1](double done) mutable {
+        const int percent = static_cast<int>(done * 100);
+        if (percent == std::exchange(shown, percent)) return;
+        world.err << fmt::format("\rloading the model: {} %{}", percent, done >= 1 ? "\n" : "") << std::flush;
+    };
+}
+
+void describe(const World& world, const engine::ModelFacts& facts, const ServeOptions& options) {
+    world.err << fmt::format("{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {} thread{}\n",
+                             facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
+                             (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s");
+}
+
+std::string shown_host(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
+
+int serve(World& world, const ServeWords& words) {
+    auto options = read_serve(words, world);
+    if (!options) return fail(world, options.error());
+    options->load.progress = progress(world, options->quiet);
+    auto backend = adapters::llama::load(options->load);
+    if (!backend) return fail(world, backend.error());
+
+    adapters::asio::raise_open_file_limit();
+    adapters::asio::Loop loop;
+    const auto wall = world.clock.wall();
+    auto serving = Serving::start(loop, std::move(*backend),
+                                  {.server = {.host = options->host, .port = options->port, .certificate_file = {}, .key_file = {}},
+                                   .service = {.version = kVersion,
+                                               .drain = options->drain,
+                                               .max_queue = options->max_queue,
+                                               .entropy = static_cast<std::uint64_t>(wall.unix_ns),
+                                               .started = loop.clock().now(),
+                                               .started_wall = wall},
+                                   .engine = {.max_queue = options->max_queue}});
+    if (!serving) return fail(world, serving.error());
+    if (!options->quiet) describe(world, (*serving)->facts(), *options);
+    world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;
+
+    int interrupted = 0;
+    const auto watch = loop.watch_signals([&](int interrupts) {
+        interrupted = interrupts;
+        if (interrupts > 1) return loop.stop();  // a second Ctrl-C: do not wait
+        if (!options->quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
+        (*serving)->drain();
+    });
+    loop.run();
+    return interrupted > 0 ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+Command add_serve(CLI::App& root, World& world) {
+    CLI::App* app = root.add_subcommand("serve", "an honest OpenAI-compatible server: every answer says why it ended");
+    auto words = std::make_shared<ServeWords>();
+    declare_serve(*app, *words);
+    return {.app = app, .run = [&world, words] { return serve(world, *words); }};
+}
+
+}  // namespace fullstop::cli

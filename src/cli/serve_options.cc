@@ -1,0 +1,122 @@
+// Each word is checked once, here, with a message that names the flag.
+#include "cli/serve_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "cli/probe_options.h"
+
+namespace fullstop::cli {
+namespace {
+
+namespace llama = adapters::llama;
+
+constexpr const char* kBuiltinModel = "SmolLM2-135M-Instruct.Q4_1.gguf";
+/// The built-in model answers the built-in prompts: prompt and 512 tokens fit, and eight windows take 100 MB.
+constexpr base::Tokens kBuiltinWindow{1024};
+constexpr int kMaxThreads = 512;
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// Beside the program in a build folder, or where it is installed.
+base::Result<std::filesystem::path> builtin_model(const std::filesystem::path& executable) {
+    const auto folder = executable.parent_path();
+    std::error_code ignored;
+    for (const auto& candidate : {folder / "models" / kBuiltinModel, folder.parent_path() / "share" / "fullstop" / "models" / kBuiltinModel})
+        if (std::filesystem::exists(candidate, ignored)) return candidate;
+    return base::unreachable_error(fmt::format("the built-in model {} is not in {}", kBuiltinModel, (folder / "models").string()),
+                                   "./setup puts it there; or give another one with --model FILE");
+}
+
+base::Result<std::pair<std::string, std::uint16_t>> address(const std::string& text) {
+    const auto colon = text.rfind(':');
+    std::string host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    const auto port = colon == std::string::npos ? std::nullopt : whole_number(std::string_view(text).substr(colon + 1));
+    if (host.empty() || !port || *port < 0 || *port > 65535)
+        return base::usage_error(fmt::format("--listen {} is not HOST:PORT", text), "for example --listen 127.0.0.1:8080; port 0 picks a free one");
+    return std::pair(std::move(host), static_cast<std::uint16_t>(*port));
+}
+
+/// The words that libllama's side understands.
+base::Result<void> read_kv(const ServeWords& words, llama::LoadOptions& out) {
+    if (words.kv_type != "q8_0" && words.kv_type != "f16") return base::usage_error(fmt::format("--kv-type {} is not known", words.kv_type), "q8_0 or f16");
+    out.kv_type = words.kv_type == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
+    if (words.kv_layout != "streams" && words.kv_layout != "unified")
+        return base::usage_error(fmt::format("--kv-layout {} is not known", words.kv_layout), "streams or unified");
+    out.layout = words.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
+    if (words.kv_tokens == "auto") return {};
+    const auto tokens = whole_number(words.kv_tokens);
+    if (!tokens || *tokens < 1) return base::usage_error(fmt::format("--kv-tokens {} is not a number of tokens", words.kv_tokens), "a whole number, or auto");
+    out.kv_tokens = base::Tokens{*tokens};
+    return {};
+}
+
+base::Result<void> check_numbers(const ServeWords& words) {
+    if (words.max_sequences < 1 || words.max_sequences > engine::kMaxSequences)
+        return base::usage_error(fmt::format("--max-sequences {} is out of range", words.max_sequences), fmt::format("1 to {}", engine::kMaxSequences));
+    if (words.max_queue < 0) return base::usage_error(fmt::format("--max-queue {} is out of range", words.max_queue), "0 or more");
+    if (words.threads < 0 || words.threads > kMaxThreads)
+        return base::usage_error(fmt::format("--threads {} is out of range", words.threads), fmt::format("1 to {}; 0 chooses", kMaxThreads));
+    if (words.admission != "reserve")
+        return base::usage_error(fmt::format("--admission {} is not available", words.admission),
+                                 "this version admits by reservation only: --admission reserve");
+    return {};
+}
+
+}  // namespace
+
+void declare_serve(CLI::App& app, ServeWords& words) {
+    app.add_option("--model", words.model, "a GGUF file, or 'builtin'")->capture_default_str();
+    app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one")->capture_default_str();
+    app.add_option("--kv-tokens", words.kv_tokens, "tokens of KV cache for all answers together, or 'auto'")->capture_default_str();
+    app.add_option("--kv-type", words.kv_type, "q8_0 or f16")->capture_default_str();
+    app.add_option("--kv-layout", words.kv_layout, "streams (each answer owns its window) or unified (all share the pool)")->capture_default_str();
+    app.add_option("--max-sequences", words.max_sequences, "answers computed at once")->capture_default_str();
+    app.add_option("--admission", words.admission, "reserve: an answer starts when its longest course fits, and then never runs out")->capture_default_str();
+    app.add_option("--max-queue", words.max_queue, "requests that may wait; more are refused with an estimate")->capture_default_str();
+    app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
+    app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
+    app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
+    app.footer(
+        "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
+        "\nExamples:\n"
+        "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"
+        "  fullstop serve --model chat.gguf --kv-tokens 32768 --max-sequences 4   four answers, a window of 8192 tokens each");
+}
+
+base::Result<ServeOptions> read_serve(const ServeWords& words, const World& world) {
+    ServeOptions options;
+    if (auto checked = check_numbers(words); !checked) return std::unexpected(checked.error());
+    if (auto read = read_kv(words, options.load); !read) return std::unexpected(read.error());
+    auto listen = address(words.listen);
+    if (!listen) return std::unexpected(listen.error());
+    std::tie(options.host, options.port) = *listen;
+    const auto drain = parse_duration(words.drain, "--drain");
+    if (!drain) return std::unexpected(drain.error());
+    options.load.model = words.model;
+    if (words.model == "builtin") {
+        auto path = builtin_model(world.executable);
+        if (!path) return std::unexpected(path.error());
+        options.load.model = std::move(*path);
+        options.load.auto_window = kBuiltinWindow;
+    }
+    options.load.max_sequences = words.max_sequences;
+    options.load.threads = words.threads > 0 ? words.threads : llama::default_threads();
+    options.max_queue = static_cast<std::size_t>(words.max_queue);
+    options.drain = *drain;
+    options.quiet = words.quiet;
+    return options;
+}
+
+}  // namespace fullstop::cli

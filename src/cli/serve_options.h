@@ -1,0 +1,36 @@
+// The flags of `fullstop serve`, declared and checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "adapters/llama/backend.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/world.h"
+#include "engine/limits.h"
+
+namespace fullstop::cli {
+
+/// As the user wrote them.
+struct ServeWords {
+    std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "streams", admission = "reserve", drain = "30s";
+    int max_sequences = 8;
+    std::int64_t max_queue = engine::kDefaultMaxQueue;
+    int threads = 0;  ///< 0: default_threads()
+    bool quiet = false;
+};
+
+struct ServeOptions {
+    adapters::llama::LoadOptions load;
+    std::string host;
+    std::uint16_t port = 0;
+    std::size_t max_queue = 0;
+    base::Duration drain{};
+    bool quiet = false;
+};
+
+void declare_serve(CLI::App& app, ServeWords& words);
+base::Result<ServeOptions> read_serve(const ServeWords& words, const World& world);
+
+}  // namespace fullstop::cli

@@ -1,0 +1,111 @@
+// A model for tests: one token a byte, answers from a table or from the prompt's own hash, and a strict account of its KV
+// cells. It gives each sequence the same answer whatever else it serves.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/backend.h"
+
+namespace fullstop::engine {
+
+class TestBackend final : public Backend {
+public:
+    static constexpr TokenId kEnd = 0;
+
+    explicit TestBackend(base::Tokens window = {128}, std::int64_t sequences = 4, std::optional<base::Tokens> pool = {}) {
+        facts_ = {.name = "test-model",
+                  .layout = pool ? "unified" : "streams",
+                  .kv_type = "f16",
+                  .window = window,
+                  .pool = pool.value_or(window * sequences),
+                  .kv_bytes_per_token = base::Bytes{10},
+                  .max_sequences = sequences,
+                  .vocabulary = 257,
+                  .threads = 1};
+    }
+
+    /// What the model answers to this prompt; every other prompt gets letters of a length drawn from the prompt.
+    std::map<std::string, std::string> answers;
+    DecodeStatus next_status = DecodeStatus::kOk;
+    bool no_numbers = false;  ///< logits are all NaN
+    std::vector<std::size_t> rows_of_steps;
+
+    std::int64_t cells() const {
+        std::int64_t all = 0;
+        for (const auto& [id, tokens] : held_) all += static_cast<std::int64_t>(tokens.size());
+        return all;
+    }
+    std::size_t sequences() const { return held_.size(); }
+
+    const ModelFacts& facts() const override { return facts_; }
+    std::vector<TokenId> tokenize(std::string_view text) const override {
+        std::vector<TokenId> out;
+        for (const char c : text) out.push_back(static_cast<unsigned char>(c) + 1);
+        return out;
+    }
+    std::string piece(TokenId token) const override { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
+    bool is_end(TokenId token) const override { return token == kEnd; }
+    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override {
+        std::string text;
+        for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
+        return text;
+    }
+
+    DecodeStatus decode(std::span<const Run> runs) override {
+        std::size_t rows = 0;
+        logits_.assign(runs.size(), {});
+        if (next_status != DecodeStatus::kOk) return std::exchange(next_status, DecodeStatus::kOk);
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            auto& held = held_[runs[i].sequence];
+            EXPECT_EQ(std::ssize(held), runs[i].position.count) << "positions go on where they ended";
+            held.insert(held.end(), runs[i].tokens.begin(), runs[i].tokens.end());
+            EXPECT_LE(std::ssize(held), facts_.window.count);
+            rows += runs[i].tokens.size();
+            if (runs[i].wants_logits) logits_[i] = row_after(held);
+        }
+        EXPECT_LE(std::ssize(held_), facts_.max_sequences);
+        EXPECT_LE(cells(), facts_.pool.count);
+        rows_of_steps.push_back(rows);
+        return DecodeStatus::kOk;
+    }
+    std::span<const float> logits(std::size_t index) const override {
+        EXPECT_FALSE(logits_.at(index).empty());
+        return logits_[index];
+    }
+    void remove(SequenceId sequence) override { held_.erase(sequence); }
+
+    /// The answer to `prompt` without its end token.
+    std::string answer_to(const std::string& prompt) const {
+        if (const auto found = answers.find(prompt); found != answers.end()) return found->second;
+        std::uint64_t hash = 1469598103934665603U;
+        for (const char c : prompt) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+        base::Random random(hash);
+        std::string text;
+        for (auto left = random.below(60); left > 0; --left) text += static_cast<char>('a' + random.below(26));
+        return text;
+    }
+
+private:
+    /// The prompt is the longest beginning of what is held after which its answer follows: tests keep prompts newline-ended.
+    std::vector<float> row_after(const std::vector<TokenId>& held) const {
+        std::string text;
+        for (const TokenId token : held) text += piece(token);
+        const std::size_t end = text.rfind('\n') + 1;
+        const std::string answer = answer_to(text.substr(0, end));
+        const std::size_t at = text.size() - end;
+        std::vector<float> row(static_cast<std::size_t>(facts_.vocabulary), no_numbers ? std::nanf("") : 0.0F);
+        if (!no_numbers) row[at < answer.size() ? static_cast<unsigned char>(answer[at]) + 1U : kEnd] = 50.0F;
+        return row;
+    }
+
+    ModelFacts facts_;
+    std::map<SequenceId, std::vector<TokenId>> held_;
+    std::vector<std::vector<float>> logits_;
+};
+
+}  // namespace fullstop::engine
