@@ -32,15 +32,20 @@ struct ReportWords {
 };
 
 base::Result<std::string> read_file(const fs::path& file) {
+    constexpr std::size_t kPiece = 1024 * 1024;
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     std::string text;
-    std::error_code error;
-    if (const auto size = fs::file_size(file, error); !error && size > report::kMaxRunDocumentBytes)
-        return base::usage_error(fmt::format("{} is larger than any run document ({})", file.string(), report::short_bytes(static_cast<double>(size))));
-    if (stream) text.assign(std::istreambuf_iterator<char>(stream), {});
-    if (!stream)
-        return base::usage_error(fmt::format("cannot read {}: {}", file.string(), errno != 0 ? std::generic_category().message(errno) : "the read failed"));
+    while (stream && text.size() <= report::kMaxRunDocumentBytes) {
+        const std::size_t before = text.size();
+        text.resize(before + kPiece);
+        stream.read(text.data() + before, kPiece);  // and not through its buffer, which throws when the file is a folder
+        text.resize(before + static_cast<std::size_t>(stream.gcount()));
+    }
+    if (text.size() > report::kMaxRunDocumentBytes) return base::usage_error(fmt::format("{} is larger than any run document", file.string()));
+    if (!stream.eof() || stream.bad())
+        return base::usage_error(fmt::format("cannot read {}: {}", file.string(), errno != 0 ? std::generic_category().message(errno) : "the read failed"),
+                                 "'fullstop report --list' shows the stored runs");
     return text;
 }
 
