@@ -52,7 +52,7 @@ int usage(const World& world, const CLI::App& root, const std::vector<std::strin
         for (const CLI::Option* option : chosen->get_options())
             for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
         for (const std::string& word : words)
-            if (word.starts_with("--") && !std::ranges::contains(known, word.substr(0, word.find('=')))) suspect = word.substr(0, word.find('='));
+            if (word.starts_with("--") && std::ranges::find(known, word.substr(0, word.find('='))) == known.end()) suspect = word.substr(0, word.find('='));
     }
     const std::string near = suspect.empty() ? "" : nearest(suspect, known);
     const std::string help = chosen == &root ? "fullstop --help" : fmt::format("fullstop {} --help", chosen->get_name());

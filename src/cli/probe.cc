@@ -96,7 +96,11 @@ private:
     void warn_once(const base::Error& error);
     int conclude();
 
-    base::Result<std::unique_ptr<Host>> host() { return Host::create(loop_, {.verify_tls = !words_.insecure}); }
+    base::Result<std::unique_ptr<Host>> host() {
+        adapters::asio::HostOptions options;
+        options.verify_tls = !words_.insecure;
+        return Host::create(loop_, options);
+    }
     bool has_control() const { return !words_.no_control; }
 
     World& world_;
@@ -229,7 +233,7 @@ base::Result<void> Session::measure() {
                              .api = run_.api,
                              .model = run_.model,
                              .more_repeats =
-                                 [this](const answer::Run& run) {
+                                 [](const answer::Run& run) {
                                      const int pairs = judge::pairs_until_firm(run);
                                      const int prompts = static_cast<int>(run.experiment.prompts.size());
                                      return (pairs + prompts - 1) / prompts;

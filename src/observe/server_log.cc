@@ -65,7 +65,8 @@ std::vector<LogSign> read_log(std::string_view text) {
             ++sign->count;
         }
     }
-    std::ranges::stable_sort(signs, std::greater{}, &LogSign::count);
+    // Equal counts by sentence: std::stable_sort of libstdc++ 12 does not compile without a warning here.
+    std::ranges::sort(signs, [](const LogSign& a, const LogSign& b) { return a.count != b.count ? a.count > b.count : a.sentence < b.sentence; });
     return signs;
 }
 
