@@ -3,8 +3,6 @@
 
 #include <simdjson.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -16,10 +14,19 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-/// Long arrays that say nothing about an end: passed over unread.
-constexpr std::array<std::string_view, 6> kBulk = {"logprobs", "context", "tokens", "token_ids", "prompt_token_ids", "completion_probabilities"};
-
-bool is_bulk(std::string_view key) { return std::ranges::find(kBulk, key) != kBulk.end(); }
+/// Members that say nothing about an answer or its end, and are long or come with every event: passed over unread.
+bool is_unasked(std::string_view key) {
+    switch (key.size()) {
+        case 6: return key == "tokens";
+        case 7: return key == "created" || key == "context";
+        case 8: return key == "logprobs";
+        case 9: return key == "token_ids";
+        case 16: return key == "prompt_token_ids";
+        case 18: return key == "system_fingerprint";
+        case 24: return key == "completion_probabilities";
+        default: return false;
+    }
+}
 
 void append_utf8(std::string& out, std::uint32_t code) {
     const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -200,7 +207,7 @@ struct JsonReader::State {
             od::field field;
             std::string_view key;
             if (std::move(member).get(field) || field.unescaped_key().get(key)) return false;
-            if (depth >= kMaxJsonDepth || is_bulk(key)) continue;
+            if (depth >= kMaxJsonDepth || is_unasked(key)) continue;
             if (!add(key, field.value(), depth + 1)) return false;
         }
         return true;

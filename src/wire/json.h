@@ -1,7 +1,7 @@
 // One JSON text as a small flat tree: what the dialects read. simdjson parses (behind json.cc), this only points.
 //
-// A reader is reused from event to event and then allocates nothing. Bulk that no dialect asks for (logprobs, token
-// ids) is passed over. Bytes that are no UTF-8 and half surrogate pairs are kept as they are: servers do send them.
+// A reader is reused from event to event and then allocates nothing. What no dialect asks for (logprobs, token ids,
+// fingerprints) is passed over. Bytes that are no UTF-8 and half surrogate pairs are kept as they are: servers do send them.
 #pragma once
 
 #include <cstdint>

@@ -109,7 +109,7 @@ bool read_openai(JsonValue event, Transcript& out) {
             if (member.is_string()) assign_if_new(out.record().response_id, member.string());
         } else if (key == "model") {
             if (member.is_string()) assign_if_new(out.record().response_model, member.string());
-        } else if (key != "object" && key != "created" && key != "system_fingerprint") {
+        } else if (key != "object") {
             if (!read_extra(key, member, out)) {
                 for (const auto terminal : kTerminal)
                     if (key == terminal) out.detail(key, member);
