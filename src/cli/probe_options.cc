@@ -82,7 +82,9 @@ base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
     auto stagger = parse_start(words.start);
     if (!stagger) return std::unexpected(stagger.error());
     experiment.stagger = *stagger;
-    auto budget = parse_duration(words.quick && words.budget == "10m" ? "2m" : words.budget, "--budget");
+    // The embedded server is there to see what a verdict looks like; a server of one's own deserves the longer look.
+    const std::string usual = words.quick ? "2m" : words.url.empty() ? "3m" : "10m";
+    auto budget = parse_duration(words.budget.empty() ? usual : words.budget, "--budget");
     if (!budget) return std::unexpected(budget.error());
     experiment.budget = *budget;
     for (auto [text, name, target] : {std::tuple{&words.client_deadline, "--client-deadline", &experiment.client_deadline},
@@ -95,11 +97,14 @@ base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
     return experiment;
 }
 
-/// Prompts of a two-minute look: every other one, so that short and long ones stay.
+/// A look of two minutes: this many pairs are the fewest that judge compares, and prompts of any length stay in.
+constexpr std::size_t kQuickPrompts = 8;
+
 std::vector<answer::Prompt> fewer(const std::vector<answer::Prompt>& prompts) {
-    std::vector<answer::Prompt> half;
-    for (std::size_t i = 0; i < prompts.size(); i += prompts.size() > 4 ? 2 : 1) half.push_back(prompts[i]);
-    return half;
+    if (prompts.size() <= kQuickPrompts) return prompts;
+    std::vector<answer::Prompt> some;
+    for (std::size_t i = 0; i < kQuickPrompts; ++i) some.push_back(prompts[i * prompts.size() / kQuickPrompts]);
+    return some;
 }
 
 }  // namespace
@@ -121,8 +126,8 @@ void declare_probe_options(CLI::App& app, ProbeWords& words) {
     app.add_flag("--no-control", words.no_control, "leave the control arm out");
     app.add_flag("--no-observe", words.no_observe, "do not ask the server about itself while it is probed");
     app.add_option("--start", words.start, "'together' or 'staggered:SECONDS'")->capture_default_str();
-    app.add_option("--budget", words.budget, "total time; levels and repeats shrink evenly to fit")->capture_default_str();
-    app.add_flag("--quick", words.quick, "a two-minute look: fewer prompts, one repeat");
+    app.add_option("--budget", words.budget, "total time; levels and repeats shrink evenly to fit; default: 10m, 2m with --quick, 3m for the embedded server");
+    app.add_flag("--quick", words.quick, "a two-minute look: at most 8 prompts, one repeat");
     app.add_option("--header", words.headers, "'Name: value', sent with each request; never stored");
     app.add_option("--api-key-env", words.api_key_env, "name of the environment variable with the API key; never stored");
     app.add_flag("--insecure", words.insecure, "accept any TLS certificate (self-signed home servers)");

@@ -18,7 +18,7 @@ namespace fullstop::cli {
 
 /// Words as the user typed them; CLI11 fills them.
 struct ProbeWords {
-    std::string url, control, model, api = "auto", levels = "1,2,4,8", prompts, max_tokens = "512", start = "together", budget = "10m";
+    std::string url, control, model, api = "auto", levels = "1,2,4,8", prompts, max_tokens = "512", start = "together", budget;
     std::string client_deadline, client_idle, api_key_env, metrics_url, log_file, store, captures;
     int repeat = 2;
     double temperature = 0.7;
