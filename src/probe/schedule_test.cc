@@ -252,7 +252,7 @@ TEST(Describe, NamesEveryStepWithArmLevelAndAnswers) {
     Experiment experiment = experiment_of(8, 2);
     plan(experiment, true, false);
     const std::string text = describe(experiment);
-    EXPECT_THAT(text, testing::StartsWith("120 answers: 8 prompts, 2 seeds each; temperature 0.7, at most 512 tokens, budget 600 s\n"));
+    EXPECT_THAT(text, testing::StartsWith("96 answers: 8 prompts, 2 seeds each; temperature 0.7, at most 512 tokens, budget 600 s\n"));
     EXPECT_THAT(text, testing::HasSubstr("   5  deployed     8 at once    16 answers  seeds 1..2\n"));
     EXPECT_THAT(text, testing::HasSubstr("alone, after the load"));
 }
