@@ -26,7 +26,7 @@ base::Result<ServerUrl> parse_server_url(std::string_view text);
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 /// `Connection: close`, Content-Length, X-Request-Id = request.id, plus `extra` (authorization and the user's own).
-/// Asks for usage in the stream and for per-token timings where the dialect has a way to.
+/// Asks for usage in the stream where the dialect has a way to; sends nothing that some server of the dialect refuses.
 std::string request_text(const answer::Request& request, const ServerUrl& url, const Headers& extra);
 
 /// The JSON body alone, as it would be sent (for --dry-run and captures).
