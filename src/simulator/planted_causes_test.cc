@@ -79,10 +79,23 @@ std::string record_causes(const Played& played) {
 
 bool among(const auto& allowed, const auto& value) { return std::ranges::find(allowed, value) != allowed.end(); }
 
+/// Share of the deployed arm's answers at `level` that were given `cause`.
+double share_of(const Played& played, answer::Cause cause, int level) {
+    double all = 0, found = 0;
+    for (const auto& record : played.result.run.records) {
+        if (record.request.arm != "deployed" || record.request.concurrency != level) continue;
+        ++all;
+        found += played.judgement.findings.at(record.request.id).cause == cause;
+    }
+    return all > 0 ? found / all : 0;
+}
+
 /// Empty when judge said what was planted; else what it missed.
-std::string miss(const Expected& expected, int from, const judge::Judgement& said) {
+std::string miss(const Expected& expected, int from, const Played& played) {
+    const auto& said = played.judgement.verdict;
     std::string wrong;
     if (!among(expected.verdicts, said.value)) wrong += " verdict";
+    if (expected.of_answers && share_of(played, *expected.of_answers, from) < 1.0 / 3) wrong += " answers";
     if (expected.causes.empty()) return wrong;
     if (!said.cause || !among(expected.causes, *said.cause)) wrong += " cause";
     if (!said.layer || !among(expected.layers, *said.layer)) wrong += " layer";
@@ -103,7 +116,7 @@ TEST(PlantedCauses, AreNamedWithCauseLayerVerdictAndTheConcurrencyTheyStartAt) {
             const auto played = play(std::move(run));
             events += played.result.events;
             answers += played.result.run.records.size();
-            auto wrong = miss(scenario.expected, from, played.judgement.verdict);
+            auto wrong = miss(scenario.expected, from, played);
             if (played.result.outcome != Outcome::kDone) wrong += fmt::format(" run: {}", to_string(played.result.outcome));
             hits += wrong.empty();
             if (wrong.empty()) continue;
@@ -180,7 +193,7 @@ TEST(VirtualProbe, TheSameSeedGivesTheSameRun) {
 TEST(VirtualProbe, AnswersTheBuiltInPromptsCompletely) {
     const auto prompts = probe::builtin_prompts();
     ASSERT_FALSE(prompts.empty());
-    std::map<std::string, std::string> samples;
+    const std::map<std::string, std::string> samples = {{"code", "```python\ndef same(n):\n    return n\n```"}};
     const ScriptedModel model(prompts, 1, {}, samples);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         const auto text = model.alone(i, 1).joined();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +16,11 @@ namespace fullstop::simulator {
 
 /// What judge must conclude. Several words are given only where the contract's own table allows several.
 struct Expected {
-    std::vector<answer::Cause> causes;  ///< of the run; empty: no cause is asked for
+    std::vector<answer::Cause> causes;  ///< of the run; empty: the run has none
     std::vector<answer::Layer> layers;
     std::vector<judge::Verdict> verdicts;
+    /// For what shortens nothing: the answers at the onset's level that must carry this cause, at least a third of them.
+    std::optional<answer::Cause> of_answers = {};
 };
 
 struct Scenario {

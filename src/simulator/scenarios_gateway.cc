@@ -105,13 +105,23 @@ void add_refusals(std::vector<Scenario>& all) {
 }
 
 void add_rewrites(std::vector<Scenario>& all) {
-    all.push_back({"gateway_rewrite: a cut made to look finished",
+    all.push_back({"gateway_rewrite: single cuts made to look finished",
                    {{kGatewayRewrite}, {Layer::kGateway}, {Verdict::kServingDefect}},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
+                       run.deployed.script.headers.emplace_back("x-litellm-version", "1.108.7");
+                       const auto ending = error_ending(server_says(500, "server_error", "Unexpected failure in module 7"));
+                       plant(behind(run), cut_some(from, kMost, ending));
+                       plant(run.deployed, cut_some(from, kMost, ending), rewrite_ends());
+                   }});
+    // Both are true: the pool is the cause, and the gateway hides it.
+    all.push_back({"gateway_rewrite: a full KV pool made to look finished",
+                   {{kGatewayRewrite, kKvPoolExhausted}, {Layer::kGateway, Layer::kMemory}, {Verdict::kServingDefect}},
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
                        auto& script = run.deployed.script;
-                       script.lengths = {120, 200, 0.1};
-                       script.pool = 140 * from;
+                       script.lengths = {120, 180, 0.1};
+                       script.pool = 115 * from;
                        script.headers.emplace_back("x-litellm-version", "1.108.7");
                        const auto ending = error_ending(server_says(500, "server_error", "Context size has been exceeded."));
                        plant(behind(run), kv_pool(*script.pool, ending));

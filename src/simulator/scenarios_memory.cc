@@ -11,9 +11,9 @@ using enum answer::Cause;
 using answer::Layer;
 using judge::Verdict;
 
-constexpr LengthRange kLong{120, 200, 0.1};
-/// Prompts take up to 70 tokens and answers up to 200: `from / 2` users always fit into 140 tokens for each of `from`.
-constexpr std::int64_t kPoolPerUser = 140;
+constexpr LengthRange kLong{120, 180, 0.1};
+/// A prompt of 30 tokens and an answer of 180 and a last sentence: half of `from` users always fit into this for each of `from`.
+constexpr std::int64_t kPoolPerUser = 115;
 
 Ending pool_error() { return error_ending(server_says(500, "server_error", "Context size has been exceeded.")); }
 
@@ -69,7 +69,7 @@ std::vector<Scenario> memory_scenarios() {
                        plant(run.deployed, cut_all(from, error_ending(server_says(500, "", "cudaMalloc failed: out of memory"))));
                    }});
     all.push_back({"preempted: paused and resumed, nothing cut",
-                   {{}, {}, {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance}},
+                   {{}, {}, {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance}, kPreempted},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random& random) {
                        run.deployed.script.plays = Plays::kVllm;

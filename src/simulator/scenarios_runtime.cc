@@ -53,15 +53,19 @@ void add_limits(std::vector<Scenario>& all) {
 }
 
 void add_deaths(std::vector<Scenario>& all) {
-    all.push_back({"engine_death: error for all, then refused", defect(kEngineDeath), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+    all.push_back({"engine_death: error for all, the engine comes back", defect(kEngineDeath), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.plays = Plays::kVllm;
-                       plant(run.deployed, cut_all(from,
-                                                   error_then_done(server_says(500, "InternalServerError",
-                                                                               "EngineCore encountered an issue. See stack trace (above) for the root cause.")),
-                                                   milliseconds(20)));
+                       plant(run.deployed,
+                             cut_all(from, error_then_done(server_says(500, "InternalServerError",
+                                                                       "EngineCore encountered an issue. See stack trace (above) for the root cause."))));
                    }});
-    all.push_back({"engine_death: every stream breaks, then refused", defect(kEngineDeath), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
-                       plant(run.deployed, cut_all(from, silent_ending(BodyEnd::kFin), milliseconds(20)));
+    all.push_back(
+        {"engine_death: every stream breaks, then refused for a moment", defect(kEngineDeath), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+             plant(run.deployed, cut_all(from, silent_ending(BodyEnd::kFin), milliseconds(1)));
+         }});
+    // Levels are climbed and then descended: after a death at the highest one the lower ones are refused too.
+    all.push_back({"engine_death: every stream breaks, then refused for good", defect(kEngineDeath), {2, 4}, [](VirtualRun& run, int from, base::Random&) {
+                       plant(run.deployed, cut_all(from, silent_ending(BodyEnd::kReset), std::chrono::hours(48)));
                    }});
     all.push_back({"engine_death: Ollama's runner is gone", defect(kEngineDeath), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
                        run.api = answer::Api::kOllama;
@@ -72,11 +76,6 @@ void add_deaths(std::vector<Scenario>& all) {
     all.push_back({"model_unloaded: the server says so", defect(kModelUnloaded), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.plays = Plays::kTabby;
                        plant(run.deployed, cut_all(from, error_ending(server_says(500, "", "Model unloaded."))));
-                   }});
-    all.push_back({"model_unloaded: Ollama's done_reason", defect(kModelUnloaded), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
-                       run.api = answer::Api::kOllama;
-                       run.deployed.script.plays = Plays::kOllama;
-                       plant(run.deployed, cut_all(from, {.reason = "unload"}));
                    }});
     all.push_back({"server_error: an error of no known class", defect(kServerError), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
                        plant(run.deployed, cut_some(from, kMost, error_ending(server_says(500, "server_error", "Unexpected failure in module 7"))));

@@ -63,8 +63,14 @@ public:
             }
         }
     }
-    /// One sentence, about a fact if there is one. `first`: no space before it.
+    /// One sentence, about a fact if there is one. `first`: no space before it. A fact of several lines is a block before it.
     void sentence(std::string_view fact, bool first) {
+        if (fact.find('\n') != std::string_view::npos) {
+            if (!first) emit("\n");
+            emit_words(fact);
+            emit("\n");
+            return sentence({}, true);
+        }
         if (fact.empty()) {
             emit(first ? "The" : " The");
             emit(pick(kAdjectives));
