@@ -70,7 +70,8 @@ std::optional<Trouble> trouble_of(const Reply& reply, bool tls) {
         case Reply::Outcome::kNoConnection: return no_connection(reply, tls);
         case Reply::Outcome::kSilent:
             return Trouble{"it accepts connections and did not answer within 5 s",
-                           "is it the right port, and is the server still loading or stuck? Look at its log"};
+                           tls ? "if it speaks plain HTTP, write http://: it may be the TLS handshake that it does not answer"
+                               : "is it the right port, and is the server still loading or stuck? Look at its log"};
         case Reply::Outcome::kBroken:
             return Trouble{"it closed the connection without a whole HTTP answer" + (reply.text.empty() ? std::string() : " (" + reply.text + ")"),
                            tls ? "is it an HTTP server?" : "is it an HTTP server? If it speaks TLS, write https://"};

@@ -40,7 +40,7 @@ class BadInput(unittest.TestCase):
 
     # --- usage: nothing is sent ---------------------------------------------------------------------------------------
     def test_levels_that_cannot_be_probed(self):
-        for levels in ["0", "100000", "-1", "two", "1,,x", ""]:
+        for levels in ["0", "100000", "-1", "two", "1,,x", ","]:
             with self.subTest(levels=levels):
                 self.expect(self.run_fullstop("probe", "http://127.0.0.1:9", f"--levels={levels}"), 2, "--levels")
 
@@ -77,6 +77,13 @@ class BadInput(unittest.TestCase):
 
     def test_tls_to_a_plain_port(self):
         with servers.LittleServer(servers.with_models(lambda c: None)) as server:
+            self.expect(self.run_fullstop("probe", server.url.replace("http:", "https:")), 4, "TLS", "http://")
+
+    def test_tls_to_a_plain_port_that_answers_in_plain_words(self):
+        def puzzled(connection):
+            connection.recv(65536)
+            connection.sendall(servers.response(400, "text/plain", "what is this?"))
+        with servers.LittleServer(puzzled) as server:
             self.expect(self.run_fullstop("probe", server.url.replace("http:", "https:")), 4, "TLS", "http://")
 
     def test_a_key_is_wanted(self):
