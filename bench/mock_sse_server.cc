@@ -1,0 +1,250 @@
+// A mock chat server for benchmarks: every connection gets the same answer as server-sent events, paced or as fast as the
+// client reads. One epoll loop and prepared bytes, so that it is never the bottleneck. Each text event carries the
+// server's CLOCK_MONOTONIC nanoseconds as its text: the client's receive moment minus that is the client's error.
+// Left out: reading the request (any request will do), errors, other dialects.
+//
+//   mock_sse_server [--port P] [--events N] [--gap-us G] [--core C]      G = 0: in bulk. Ends on SIGTERM.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct Options {
+    int port = 0, core = -1;
+    std::int64_t events = 256, gap_ns = 0;
+};
+
+/// Bytes prepared ahead of a client in bulk; enough for the kernel's buffers, little enough to be made in a millisecond.
+constexpr std::size_t kBatchBytes = 64 * 1024;
+
+std::int64_t now_ns() {
+    timespec ts{};
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
+}
+
+std::string chunk(const std::string& event) {
+    char size[16];
+    std::snprintf(size, sizeof size, "%zx\r\n", event.size());
+    return size + event + "\r\n";
+}
+
+std::string event(const std::string& delta, const char* finish) {
+    return chunk(
+        "data: {\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\",\"created\":1764460800,\"model\":\"mock-model-1b\","
+        "\"system_fingerprint\":\"b1-mock\",\"choices\":[{\"index\":0,\"delta\":" +
+        delta + ",\"logprobs\":null,\"finish_reason\":" + finish + "}]}\n\n");
+}
+
+std::string opening() {
+    return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+           event("{\"role\":\"assistant\",\"content\":\"\"}", "null");
+}
+std::string text_event() { return event("{\"content\":\"" + std::to_string(now_ns()) + " \"}", "null"); }
+std::string closing(std::int64_t events) {
+    const std::string count = std::to_string(events);
+    return event("{}", "\"stop\"") +
+           chunk(
+               "data: {\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\",\"created\":1764460800,\"model\":\"mock-model-1b\","
+               "\"choices\":[],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":" +
+               count + ",\"total_tokens\":" + std::to_string(events + 16) + "}}\n\n") +
+           chunk("data: [DONE]\n\n") + "0\r\n\r\n";
+}
+
+struct Stream {
+    std::string request, unsent;
+    std::size_t sent = 0;
+    std::int64_t events = 0;
+    bool answering = false, closing = false;
+};
+
+class Mock {
+public:
+    explicit Mock(const Options& options) : options_(options) {}
+    int run();
+
+private:
+    bool listen();
+    void watch(int fd, std::uint32_t events, int how) {
+        epoll_event e{};
+        e.events = events;
+        e.data.fd = fd;
+        epoll_ctl(epoll_, how, fd, &e);
+    }
+    void accept();
+    void readable(int fd);
+    void write(int fd);
+    void refill(Stream& stream);
+    void tick();
+    void drop(int fd) {
+        streams_.erase(fd);
+        ::close(fd);
+    }
+    void arm();
+
+    Options options_;
+    int listener_ = -1, epoll_ = -1, timer_ = -1;
+    std::unordered_map<int, Stream> streams_;
+    using Due = std::pair<std::int64_t, int>;
+    std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+};
+
+bool Mock::listen() {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(options_.port));
+    socklen_t size = sizeof address;
+    auto* plain = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener_, plain, size) != 0 || ::listen(listener_, 4096) != 0 || ::getsockname(listener_, plain, &size) != 0) return false;
+    std::printf("listening on http://127.0.0.1:%d\n", ntohs(address.sin_port));
+    std::fflush(stdout);
+    return true;
+}
+
+int Mock::run() {
+    if (options_.core >= 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(static_cast<std::size_t>(options_.core), &set);
+        sched_setaffinity(0, sizeof set, &set);
+    }
+    if (!listen()) return std::perror("mock_sse_server"), 1;
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    watch(listener_, EPOLLIN, EPOLL_CTL_ADD);
+    watch(timer_, EPOLLIN, EPOLL_CTL_ADD);
+    std::vector<epoll_event> ready(256);
+    while (true) {
+        const int count = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), -1);
+        for (int i = 0; i < count; ++i) {
+            const int fd = ready[static_cast<std::size_t>(i)].data.fd;
+            if (fd == listener_) {
+                accept();
+            } else if (fd == timer_) {
+                tick();
+            } else {
+                if ((ready[static_cast<std::size_t>(i)].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) readable(fd);
+                if (streams_.contains(fd)) write(fd);
+            }
+        }
+    }
+}
+
+void Mock::accept() {
+    while (true) {
+        const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) return;
+        const int on = 1;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        streams_.emplace(fd, Stream{});
+        watch(fd, EPOLLIN, EPOLL_CTL_ADD);
+    }
+}
+
+void Mock::readable(int fd) {
+    Stream& stream = streams_[fd];
+    char buffer[16384];
+    const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return drop(fd);
+    if (got < 0 || stream.answering) return;
+    stream.request.append(buffer, static_cast<std::size_t>(got));
+    if (stream.request.find("\r\n\r\n") == std::string::npos) return;
+    stream.answering = true;
+    stream.unsent = opening();
+    if (options_.gap_ns == 0) return;
+    due_.emplace(now_ns() + options_.gap_ns, fd);
+    arm();
+}
+
+void Mock::refill(Stream& stream) {
+    stream.unsent.clear();
+    stream.sent = 0;
+    while (stream.unsent.size() < kBatchBytes && stream.events < options_.events) {
+        stream.unsent += text_event();
+        ++stream.events;
+    }
+    if (stream.events == options_.events && !std::exchange(stream.closing, true)) stream.unsent += closing(options_.events);
+}
+
+void Mock::write(int fd) {
+    Stream& stream = streams_[fd];
+    if (!stream.answering) return;
+    while (true) {
+        if (stream.sent == stream.unsent.size()) {
+            if (stream.closing) return drop(fd);
+            if (options_.gap_ns != 0) return;
+            refill(stream);
+        }
+        const ssize_t put = ::send(fd, stream.unsent.data() + stream.sent, stream.unsent.size() - stream.sent, MSG_NOSIGNAL);
+        if (put < 0 && errno == EAGAIN) return watch(fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+        if (put < 0) return drop(fd);
+        stream.sent += static_cast<std::size_t>(put);
+    }
+}
+
+void Mock::tick() {
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const ssize_t got = ::read(timer_, &expirations, sizeof expirations);
+    while (!due_.empty() && due_.top().first <= now_ns()) {
+        const auto [at, fd] = due_.top();
+        due_.pop();
+        const auto found = streams_.find(fd);
+        if (found == streams_.end()) continue;
+        Stream& stream = found->second;
+        if (stream.sent == stream.unsent.size()) stream.unsent.clear(), stream.sent = 0;
+        if (stream.events < options_.events) {
+            stream.unsent += text_event();
+            ++stream.events;
+            due_.emplace(at + options_.gap_ns, fd);
+        } else {
+            stream.unsent += closing(options_.events);
+            stream.closing = true;
+        }
+        write(fd);
+    }
+    arm();
+}
+
+void Mock::arm() {
+    if (due_.empty()) return;
+    const itimerspec at{.it_interval = {}, .it_value = {.tv_sec = due_.top().first / 1'000'000'000, .tv_nsec = due_.top().first % 1'000'000'000}};
+    timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string_view name = argv[i];
+        const long value = std::strtol(argv[i + 1], nullptr, 10);
+        if (name == "--port") options.port = static_cast<int>(value);
+        if (name == "--events") options.events = value;
+        if (name == "--gap-us") options.gap_ns = value * 1000;
+        if (name == "--core") options.core = static_cast<int>(value);
+    }
+    return Mock(options).run();
+}
