@@ -267,11 +267,12 @@ void sample_slots(std::string_view body, answer::Sample& sample) {
     const json::value value = parse(body);
     const auto* list = value.if_array();
     if (!list || list->empty()) return;
-    double running = 0, held = 0;
+    std::optional<double> running;
+    double held = 0;
     bool tells_tokens = false;
     for (const json::value& slot : *list) {
         const auto& busy = at(slot, {"is_processing"});
-        running += busy.is_bool() && busy.get_bool() ? 1 : 0;
+        if (busy.is_bool()) running = running.value_or(0) + (busy.get_bool() ? 1 : 0);
         if (const auto count = number(at(slot, {"n_prompt_tokens"}))) {
             tells_tokens = true;
             held += *count;
