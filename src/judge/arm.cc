@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "judge/baseline.h"
@@ -180,15 +181,18 @@ std::int64_t answers_until_firm(const ArmAnswers& answers) {
     std::int64_t more = 0;
     // The first of Holm's steps is the hardest: all levels must pass it to be safe.
     const double alpha = kAlpha / static_cast<double>(std::max<std::ptrdiff_t>(1, loaded));
+    std::map<std::int64_t, std::int64_t> known;  // levels are of one size as a rule, and the search is not free
     for (const Level& level : answers.levels) {
         if (level.concurrency == 1 || level.answers.empty()) continue;
         const auto now = static_cast<std::int64_t>(level.answers.size());
         const double share = static_cast<double>(baseline->answers.size()) / static_cast<double>(now);
+        if (known.contains(now)) continue;
         constexpr std::int64_t kEnough = 2000;  // the search ends where the power is 1 for any alpha in use
         std::int64_t total = now;
         while (total < kEnough &&
                stats::fisher_power(total, static_cast<std::int64_t>(std::floor(share * static_cast<double>(total))), kRateToSee, alpha, kLeastVictims) < kPower)
             ++total;
+        known[now] = total - now;
         more = std::max(more, total - now);
     }
     return more;

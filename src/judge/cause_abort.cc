@@ -7,6 +7,7 @@
 #include "judge/causes.h"
 #include "judge/end_kind.h"
 #include "judge/error_class.h"
+#include "judge/words.h"
 
 namespace fullstop::judge {
 namespace {
@@ -20,7 +21,7 @@ MaybeClaim worded(const Record& record, Cause cause) {
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     if (!kind || kind->cause != cause) return std::nullopt;
     Claim claim{cause, Confidence::kProven};
-    claim.evidence.push_back({fmt::format("\"{}\": {}", error->text.substr(0, 160), kind->reading),
+    claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading),
                               {record.request.id},
                               {},
                               error->where == answer::ErrorPlace::kHttp ? "HTTP body" : "error event"});

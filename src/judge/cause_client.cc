@@ -20,7 +20,8 @@ using answer::Transport;
 
 bool ended_by_client(const Record& record) {
     const bool ours = record.end.transport == Transport::kClosedByUs || record.end.transport == Transport::kTimedOut;
-    const bool whole = end_kind(record) != EndKind::kNone && record.end.terminator;
+    // What comes after a finish reason is politeness: closing then cuts nothing.
+    const bool whole = end_kind(record) != EndKind::kNone || record.end.terminator;
     return ours && !whole && !record.end.error;
 }
 

@@ -77,9 +77,9 @@ MaybeClaim context_limit(const Record& record, const Context& context) {
     // LocalAI labels a full window `stop`; then only the announced window convicts.
     if (!label && !(looks_natural(record) && fills_window)) return std::nullopt;
     const std::int64_t same = same_total_elsewhere(record, context, *total);
-    const bool known_request = limit || context.server != nullptr || same > 0 || says_truncated(record);
-    if (!fills_window && same == 0 && !says_truncated(record) && !(limit && usual_window(*total))) return std::nullopt;
-    if (!known_request) return std::nullopt;
+    const bool asked = limit || request_known(record);
+    const bool constant_output = context.population != nullptr && context.population->limit_output;
+    if (!fills_window && same == 0 && !says_truncated(record) && !(asked && !constant_output && usual_window(*total))) return std::nullopt;
     Confidence confidence = Confidence::kWeak;
     if (same >= 2 || fills_window) confidence = Confidence::kStrong;
     if ((fills_window && label) || says_truncated(record)) confidence = Confidence::kProven;

@@ -43,7 +43,7 @@ MaybeClaim out_of_memory(const Record& record, const Context&) {
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     if (!kind || kind->cause != Cause::kOutOfMemory) return std::nullopt;
     Claim claim{Cause::kOutOfMemory, Confidence::kProven};
-    claim.evidence.push_back({fmt::format("\"{}\": {}", error->text.substr(0, 160), kind->reading), {record.request.id}, {}, place(*error)});
+    claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading), {record.request.id}, {}, place(*error)});
     claim.remedies.push_back(
         {"lower the context, the number of parallel requests or the cache type (q8_0), until the peak under load fits", "-c, -np, --cache-type-k q8_0", {}});
     return claim;
@@ -53,7 +53,7 @@ MaybeClaim engine_death(const Record& record, const Context& context) {
     const auto* error = decisive_error(record);
     if (const auto kind = error != nullptr ? classify(*error) : std::nullopt; kind && kind->cause == Cause::kEngineDeath) {
         Claim claim{Cause::kEngineDeath, Confidence::kProven};
-        claim.evidence.push_back({fmt::format("\"{}\": {}", error->text.substr(0, 160), kind->reading), {record.request.id}, {}, place(*error)});
+        claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading), {record.request.id}, {}, place(*error)});
         claim.next = "read the server's log at this moment; lower context and parallel requests if it speaks of memory";
         return claim;
     }
@@ -82,7 +82,7 @@ MaybeClaim server_error(const Record& record, const Context&) {
     const bool worded = end_kind(record) == EndKind::kError;
     if (error == nullptr && !worded) return std::nullopt;
     Claim claim{Cause::kServerError, Confidence::kProven};
-    claim.evidence.push_back({error != nullptr ? fmt::format("\"{}\"", error->text.substr(0, 200)) : "finish reason \"error\"",
+    claim.evidence.push_back({error != nullptr ? fmt::format("\"{}\"", one_line(error->text, 200)) : "finish reason \"error\"",
                               {record.request.id},
                               {},
                               error != nullptr ? place(*error) : "finish_reason"});

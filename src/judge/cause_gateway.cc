@@ -117,7 +117,7 @@ MaybeClaim gateway_reported_timeout(const Record& record, const Context& context
     const bool idle = worded && kind->cause == Cause::kGatewayIdleTimeout && has_content(record);
     Claim claim{idle ? Cause::kGatewayIdleTimeout : Cause::kGatewayDeadline, worded || status != 502 ? Confidence::kProven : Confidence::kStrong};
     std::string text = status != 0 ? fmt::format("status {}", status) : std::string("error event");
-    if (error != nullptr) text += ": \"" + error->text.substr(0, 160) + "\"";
+    if (error != nullptr) text += ": \"" + one_line(error->text, 160) + "\"";
     if (kind) text += fmt::format(": {}", kind->reading);
     if (is_timed(record)) text += fmt::format(", after {:.1f} s", base::to_seconds(*record.elapsed()));
     claim.evidence.push_back({text, {record.request.id}, {}, "error"});

@@ -12,6 +12,7 @@
 #include "judge/end_kind.h"
 #include "judge/ending.h"
 #include "judge/error_class.h"
+#include "judge/words.h"
 
 namespace fullstop::judge {
 namespace {
@@ -56,6 +57,7 @@ MaybeClaim token_limit(const Record& record, const Context&) {
             }
             return std::nullopt;
         }
+        if (!limit && request_known(record)) return std::nullopt;
         Claim claim{Cause::kTokenLimit, limit ? Confidence::kProven : Confidence::kWeak};
         if (!limit) {
             // Without the request a limit is all that is known; whose limit is the caller's to say. Several alike speak for one.
@@ -92,14 +94,14 @@ MaybeClaim default_token_limit(const Record& record, const Context& context) {
     const auto length = record.length_tokens();
     const auto limit = requested(record);
     if (!limited(record) || !length || *length <= 0) return std::nullopt;
-    const bool known_request = limit || !context.siblings.empty() || context.server != nullptr;
-    if (!known_request || (limit && *length >= *limit - 1)) return std::nullopt;
+    const bool unasked = !limit && request_known(record);
+    if ((!limit && !unasked) || (limit && *length >= *limit - 1)) return std::nullopt;
     const bool announced =
         context.server != nullptr && context.server->default_max_tokens && std::abs((*context.server->default_max_tokens).count - *length) <= 1;
     const bool effective = record.effective_max_tokens && (*record.effective_max_tokens).count == *length;
     const std::int64_t same = same_length_elsewhere(record, context, *length);
     const bool usual = std::ranges::find(kDefaults, *length) != kDefaults.end();
-    if (!announced && !effective && same == 0 && !usual) return std::nullopt;
+    if (!announced && !effective && same == 0 && !usual && !unasked) return std::nullopt;
     Confidence confidence = Confidence::kWeak;
     if (same >= 2) confidence = Confidence::kStrong;
     if (announced || effective) confidence = Confidence::kProven;
@@ -116,7 +118,6 @@ MaybeClaim default_token_limit(const Record& record, const Context& context) {
                                   {},
                                   static_cast<double>(*length),
                                   announced ? context.server->default_max_tokens.how : record.effective_max_tokens.how});
-    // Without the request in hand, none asked for is a guess: the same finding then only ranks behind token_limit.
     claim.remedies.push_back({limit ? fmt::format("raise the server's own limit (generation config, -n, --genlimit) to {}", *limit)
                                     : std::string("send max_tokens with every request, or raise the server's default"),
                               limit ? fmt::format("limit {}", *limit) : "max_tokens", limit ? std::optional(static_cast<double>(*limit)) : std::nullopt});
@@ -128,7 +129,7 @@ MaybeClaim generation_time_limit(const Record& record, const Context& context) {
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     if (kind && kind->cause == Cause::kGenerationTimeLimit) {
         Claim claim{Cause::kGenerationTimeLimit, Confidence::kProven};
-        claim.evidence.push_back({fmt::format("\"{}\": {}", error->text.substr(0, 160), kind->reading), {record.request.id}, {}, "error event"});
+        claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading), {record.request.id}, {}, "error event"});
         return claim;
     }
     if (record.deadline_fired == answer::DeadlineFired::kServer) {

@@ -14,6 +14,7 @@
 #include "judge/error_class.h"
 #include "judge/gaps.h"
 #include "judge/memory.h"
+#include "judge/words.h"
 
 namespace fullstop::judge {
 namespace {
@@ -51,7 +52,7 @@ MaybeClaim kv_pool_error(const Record& record, const Context& context) {
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     if (!kind || kind->cause != Cause::kKvPoolExhausted) return std::nullopt;
     Claim claim{Cause::kKvPoolExhausted, Confidence::kProven};
-    claim.evidence.push_back({fmt::format("\"{}\": {}", error->text.substr(0, 160), kind->reading),
+    claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading),
                               {record.request.id},
                               {},
                               error->where == answer::ErrorPlace::kHttp ? "HTTP body" : "error event"});

@@ -25,7 +25,8 @@ Claim artefact(std::string text, const answer::Record& record) {
 }  // namespace
 
 MaybeClaim measurement_artefact(const answer::Record& record, const Context& context) {
-    if (record.end.transport == Transport::kClosedByUs && context.interrupted && record.deadline_fired == answer::DeadlineFired::kNone)
+    if (record.end.transport == Transport::kClosedByUs && context.interrupted && record.deadline_fired == answer::DeadlineFired::kNone &&
+        end_kind(record) == EndKind::kNone)
         return artefact("the run was interrupted while this answer was coming", record);
     if (record.end.transport == Transport::kClosedByUs && record.end.error && contains(record.end.error->text, "is larger than"))
         return artefact(record.end.error->text, record);

@@ -8,6 +8,7 @@
 #include "judge/end_kind.h"
 #include "judge/error_class.h"
 #include "judge/hop.h"
+#include "judge/words.h"
 
 namespace fullstop::judge {
 namespace {
@@ -25,7 +26,7 @@ std::optional<Cause> named(const Record& record) {
 Claim refusal(Cause cause, Confidence confidence, const Record& record) {
     Claim claim{cause, confidence};
     const auto* error = decisive_error(record);
-    claim.evidence.push_back({fmt::format("status {}{}", failing_status(record), error != nullptr ? ": " + error->text.substr(0, 160) : std::string()),
+    claim.evidence.push_back({fmt::format("status {}{}", failing_status(record), error != nullptr ? ": " + one_line(error->text, 160) : std::string()),
                               {record.request.id},
                               static_cast<double>(failing_status(record)),
                               "status and body"});

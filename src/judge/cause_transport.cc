@@ -61,8 +61,8 @@ MaybeClaim silent_end(const Record& record, const Context&) {
     Claim claim{Cause::kUnexplained, Confidence::kUnresolved};
     claim.shortened = true;
     const bool empty = !has_content(record);
-    claim.evidence.push_back({fmt::format("{} without finish reason and terminator, framing {}", empty ? "nothing came, and the body ended" : "the text stops",
-                                          answer::to_string(record.end.transport)),
+    claim.evidence.push_back({fmt::format("{} without finish reason and terminator, transport {}",
+                                          empty ? "nothing came, and the body ended" : "the text stops", answer::to_string(record.end.transport)),
                               {record.request.id},
                               {},
                               "end facts"});

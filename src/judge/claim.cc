@@ -20,9 +20,9 @@ using answer::Effect;
 constexpr std::array kOrder = {
     // made by us
     CauseTest{"measurement_artefact", measurement_artefact},
+    CauseTest{"cancelled_by_other", cancelled_by_other},  // a stall outlasts any client's patience: why it began comes first
     CauseTest{"client_deadline", client_deadline},
     CauseTest{"client_idle_timeout", client_idle_timeout},
-    CauseTest{"cancelled_by_other", cancelled_by_other},
     CauseTest{"client_cancelled", client_cancelled},
     CauseTest{"reported_by_fullstop", reported_by_fullstop},
     // explicit errors
@@ -128,7 +128,9 @@ Conclusion conclude(const answer::Record& record, const Context& context) {
     result.finding.next = winner.next.empty() && !winner.remedies.empty() ? winner.remedies.front().text : winner.next;
     result.remedies = winner.remedies;
     for (std::size_t i = 0; i < claims.size(); ++i) {
-        if (i == chosen || claims[i].cause == winner.cause) continue;
+        // "Unexplained" and "some error" are what is left when nothing better is known: no alternatives.
+        const bool leftover = claims[i].cause == answer::Cause::kUnexplained || claims[i].cause == answer::Cause::kServerError;
+        if (i == chosen || claims[i].cause == winner.cause || leftover) continue;
         std::string why = claims[i].why_not;
         if (why.empty()) why = fmt::format("{} rests on harder evidence", answer::to_string(winner.cause));
         result.finding.alternatives.push_back({claims[i].cause, why});

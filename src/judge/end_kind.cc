@@ -72,6 +72,8 @@ bool is_victim(const answer::Record& record) {
 
 bool has_content(const answer::Record& record) { return !record.text.empty() || !record.reasoning.empty() || !record.tool_calls.empty(); }
 
+bool request_known(const answer::Record& record) { return !record.request.messages.empty() || !record.request.prompt_id.empty(); }
+
 bool is_timed(const answer::Record& record) { return record.timeline.sent && record.timeline.ended && *record.timeline.ended > *record.timeline.sent; }
 
 }  // namespace fullstop::judge

@@ -39,6 +39,9 @@ bool transport_broken(const answer::Record& record);
 /// Any text, reasoning or tool call arrived.
 bool has_content(const answer::Record& record);
 
+/// What was asked is in the record (a bare response does not hold it): then a limit that is not there was not asked for.
+bool request_known(const answer::Record& record);
+
 /// The moments come from a real clock (a bare body has none, and its zeros must not look like simultaneity).
 bool is_timed(const answer::Record& record);
 

@@ -17,6 +17,14 @@ inline std::string lower(std::string_view text) {
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+/// The start of `text`, at most `bytes` long, line breaks as spaces: for quoting in a sentence.
+inline std::string one_line(std::string_view text, std::size_t bytes) {
+    while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+    std::string result(text.substr(0, bytes));
+    std::ranges::replace_if(result, [](unsigned char c) { return c < 32; }, ' ');
+    return result;
+}
+
 /// The end of `text`, at most `bytes` long, starting at a whole UTF-8 character.
 inline std::string tail(std::string_view text, std::size_t bytes) {
     if (text.size() <= bytes) return std::string(text);

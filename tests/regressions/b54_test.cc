@@ -1,0 +1,16 @@
+// B54: chunks are not tokens.
+#include "exchange.h"
+
+namespace fullstop::regressions {
+namespace {
+
+TEST(B54, TwentyChunksOfNinetyTokensAreAWholeAnswer) {
+    Exchange exchange;
+    exchange.stream().events(19, "four words and more").event(delta(" and here it ends.")).event(finish("stop")).event(usage(12, 90)).done().last_chunk();
+    const judge::Finding finding = judged(exchange.ends());
+    EXPECT_EQ(finding.cause, Cause::kNaturalEnd) << word(finding);
+    EXPECT_EQ(finding.shortened, false);
+}
+
+}  // namespace
+}  // namespace fullstop::regressions
