@@ -28,6 +28,7 @@ struct ModelFacts {
     std::int64_t max_sequences = 1;
     std::int64_t vocabulary = 0;
     int threads = 1;
+    bool pads = false;  ///< a lone row is computed with a padding row beside it, so that company changes no bit
 };
 
 /// Consecutive tokens of one sequence, beginning at `position` (the number of tokens it has in KV).

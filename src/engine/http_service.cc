@@ -250,6 +250,7 @@ std::string HttpService::status_body() const {
                      {"running", occupancy_.running},
                      {"waiting", occupancy_.waiting},
                      {"threads", facts_.threads},
+                     {"padding_rows", facts_.pads},
                      {"default_max_tokens", nullptr},  // the window's rest is the only limit when none is asked for
                      {"output_deadline_ms", nullptr},
                      {"defaults", {{"temperature", defaults.temperature}, {"top_p", defaults.top_p}, {"top_k", defaults.top_k}, {"min_p", defaults.min_p}}},

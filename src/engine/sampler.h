@@ -36,12 +36,14 @@ public:
 private:
     struct Candidate {
         TokenId id;
-        float logit;
-        double weight;
+        float weight;  ///< probability relative to the most probable token
     };
     void gather(std::span<const float> logits, float highest);
-    void narrow();
+    void keep_top_k();
+    void keep_top_p();
     TokenId draw();
+    static bool more_probable(const Candidate& a, const Candidate& b);
+    static double sum_of(std::span<const Candidate> candidates);
 
     Sampling sampling_;
     base::Random random_;

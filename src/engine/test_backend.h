@@ -26,7 +26,8 @@ public:
                   .kv_bytes_per_token = base::Bytes{10},
                   .max_sequences = sequences,
                   .vocabulary = 257,
-                  .threads = 1};
+                  .threads = 1,
+                  .pads = false};
     }
 
     /// What the model answers to this prompt; every other prompt gets letters of a length drawn from the prompt.

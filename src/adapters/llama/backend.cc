@@ -1,6 +1,7 @@
 // Why batches are built as they are (layout streams, flash attention on, q8_0 KV; checked by backend_test.cc):
-// - libllama picks other kernels for one row than for several, and for one output than for several. So no pass has fewer
-//   than two of either: a lone next token is computed beside a padding row, a prompt asks for its last two outputs.
+// - On some CPUs libllama picks other kernels for one row than for several, and for one output than for several. Where a
+//   check at the start sees a difference, no pass has fewer than two of either: a lone next token is computed beside a
+//   padding row (which can halve the speed of a single user), a prompt asks for its last two outputs.
 // - A pass over several streams needs equal row counts and neighbouring ids. So each prompt piece is a pass of its own,
 //   all next tokens together are another, and a hole between their ids is filled with a padding row.
 // Padding rows are removed from KV after the pass.
@@ -79,7 +80,9 @@ public:
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
           memory_(llama_get_memory(context_.get())),
-          streams_(facts_.layout == "streams") {}
+          streams_(facts_.layout == "streams") {
+        facts_.pads = one_row_differs();
+    }
 
     const engine::ModelFacts& facts() const override { return facts_; }
     std::vector<TokenId> tokenize(std::string_view text) const override;
@@ -95,6 +98,9 @@ private:
     DecodeStatus decode_prompt(const Run& run, std::size_t index);
     DecodeStatus decode_next_tokens(std::span<const Run> runs);
     DecodeStatus decode_unified(std::span<const Run> runs);
+    bool one_row_differs();
+    std::vector<float> logits_of_pass(int row);
+    std::size_t outputs_of_prompt() const { return facts_.pads ? 2 : 1; }
     void pad(int place);
     DecodeStatus run_pass();
 
@@ -167,7 +173,7 @@ DecodeStatus LlamaBackend::decode_streams(std::span<const Run> runs) {
 
 DecodeStatus LlamaBackend::decode_prompt(const Run& run, std::size_t index) {
     pass_.clear();
-    pass_.add(run, *places_.find(run.sequence), run.wants_logits ? 2 : 0);
+    pass_.add(run, *places_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
     const auto status = run_pass();
     if (status != DecodeStatus::kOk || !run.wants_logits) return status;
     const float* row = llama_get_logits_ith(context_.get(), pass_.rows() - 1);
@@ -191,7 +197,7 @@ DecodeStatus LlamaBackend::decode_next_tokens(std::span<const Run> runs) {
         pass_.add(runs[index], place, 1);
         next = place + 1;
     }
-    if (pass_.rows() == 1) {  // a neighbour on either side will do, but rows must come in order of place
+    if (facts_.pads && pass_.rows() == 1) {  // a neighbour on either side will do, but rows must come in order of place
         if (order.front().first == 0) {
             pad(1);
         } else {
@@ -211,14 +217,46 @@ DecodeStatus LlamaBackend::decode_unified(std::span<const Run> runs) {
     pass_.clear();
     std::vector<int> last_rows;
     for (const Run& run : runs) {
-        pass_.add(run, *places_.find(run.sequence), run.wants_logits ? 2 : 0);
+        pass_.add(run, *places_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
         last_rows.push_back(pass_.rows() - 1);
     }
-    if (pass_.rows() < 2 || pass_.outputs() == 1) pad(static_cast<int>(facts_.max_sequences));
+    if (facts_.pads && (pass_.rows() < 2 || pass_.outputs() == 1)) pad(static_cast<int>(facts_.max_sequences));
     const auto status = run_pass();
     for (std::size_t i = 0; status == DecodeStatus::kOk && i < runs.size(); ++i)
         if (runs[i].wants_logits) logits_[i] = llama_get_logits_ith(context_.get(), last_rows[i]);
     return status;
+}
+
+/// Whether logits depend on being alone in a pass: which kernel runs depends on counts, not on values, so one prompt and
+/// one next token tell. In doubt (a pass failed) the answer is yes.
+bool LlamaBackend::one_row_differs() {
+    constexpr std::array<TokenId, 8> kTokens = {11, 12, 13, 14, 15, 16, 17, 18};  // any will do
+    const Run prompt{.sequence = 0, .position = {}, .tokens = kTokens, .wants_logits = true};
+    const Tokens length{std::ssize(kTokens)};
+    const Run next{.sequence = 0, .position = length, .tokens = std::span(kTokens).first(1), .wants_logits = true};
+    std::array<std::vector<float>, 4> seen;
+    for (const std::size_t outputs : {1U, 2U}) {
+        llama_memory_seq_rm(memory_, 0, -1, -1);
+        pass_.clear();
+        pass_.add(prompt, 0, outputs);
+        seen[outputs - 1] = logits_of_pass(pass_.rows() - 1);
+    }
+    for (const bool padded : {false, true}) {
+        llama_memory_seq_rm(memory_, 0, static_cast<llama_pos>(length.count), -1);
+        pass_.clear();
+        pass_.add(next, 0, 1);
+        if (padded) pad(streams_ ? 1 : static_cast<int>(facts_.max_sequences));
+        seen[padded ? 3 : 2] = logits_of_pass(0);
+    }
+    llama_memory_clear(memory_, true);
+    return seen[0].empty() || seen[2].empty() || seen[0] != seen[1] || seen[2] != seen[3];
+}
+
+/// Runs the pass; no logits when it fails.
+std::vector<float> LlamaBackend::logits_of_pass(int row) {
+    if (run_pass() != DecodeStatus::kOk) return {};
+    const float* logits = llama_get_logits_ith(context_.get(), row);
+    return {logits, logits + facts_.vocabulary};
 }
 
 /// A row that nobody reads, at the end of whatever is at `place`. There is room: a sequence never stores its last token.
@@ -266,7 +304,8 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options) 
                              .kv_bytes_per_token = kv_bytes_per_token(**model, options.kv_type),
                              .max_sequences = options.max_sequences,
                              .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
-                             .threads = options.threads};
+                             .threads = options.threads,
+                             .pads = true};
     return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts));
 }
 

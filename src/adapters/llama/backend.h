@@ -1,7 +1,7 @@
 // engine::Backend over libllama: loading with clear errors, and batches whose results do not depend on the load.
 //
-// Load-invariant output (layout streams): every pass computes at least two rows with at least two outputs, prompts apart
-// from next tokens, so that each answer meets the same arithmetic alone and in company. See backend.cc.
+// Load-invariant output (layout streams): prompts are computed apart from next tokens, and never fewer rows than give the
+// same bits as many, so that each answer meets the same arithmetic alone and in company. See backend.cc.
 // Used by one thread, but for progress, which load() calls on its own thread.
 #pragma once
 
