@@ -1,0 +1,99 @@
+// Flags of `fullstop serve`: what is wrong is named, and what is right arrives.
+#include "cli/serve_options.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace fullstop::cli {
+namespace {
+
+struct StoppedClock final : base::Clock {
+    base::Instant now() const override { return {}; }
+    base::WallTime wall() const override { return {}; }
+};
+
+class ServeFlags : public testing::Test {
+protected:
+    ServeFlags() {
+        std::filesystem::create_directories(folder_ / "bin" / "models");
+        std::ofstream(folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf") << "GGUF";
+    }
+    ~ServeFlags() override { std::filesystem::remove_all(folder_); }
+
+    base::Result<ServeOptions> read(const std::function<void(ServeWords&)>& change = {}) {
+        ServeWords words;
+        if (change) change(words);
+        World world{.out = out_,
+                    .err = out_,
+                    .env = [](const std::string&) { return std::nullopt; },
+                    .out_is_terminal = false,
+                    .err_is_terminal = false,
+                    .columns = 80,
+                    .executable = folder_ / "bin" / "fullstop",
+                    .clock = clock_};
+        return read_serve(words, world);
+    }
+    std::string wrong(const std::function<void(ServeWords&)>& change) {
+        const auto options = read(change);
+        if (options) return "accepted";
+        EXPECT_EQ(options.error().kind, base::ErrorKind::kUsage);
+        EXPECT_FALSE(options.error().hint.empty());
+        return options.error().message;
+    }
+
+    std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "fullstop_serve_flags";
+    std::ostringstream out_;
+    StoppedClock clock_;
+};
+
+TEST_F(ServeFlags, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
+    const auto options = read().value();
+    EXPECT_EQ(options.load.model, folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
+    EXPECT_EQ(options.load.max_sequences, 8);
+    EXPECT_EQ(options.load.auto_window, base::Tokens{1024});
+    EXPECT_EQ(options.load.layout, adapters::llama::KvLayout::kStreams);
+    EXPECT_EQ(options.load.kv_tokens, std::nullopt);
+    EXPECT_EQ(options.port, 8080);
+    EXPECT_EQ(options.drain, std::chrono::seconds(30));
+    EXPECT_GE(options.load.threads, 1);
+}
+
+TEST_F(ServeFlags, AnInstalledProgramFindsItsModelInShare) {
+    std::filesystem::create_directories(folder_ / "share" / "fullstop" / "models");
+    std::filesystem::rename(folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf",
+                            folder_ / "share" / "fullstop" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
+    EXPECT_EQ(read().value().load.model.parent_path(), folder_ / "share" / "fullstop" / "models");
+    std::filesystem::remove_all(folder_ / "share");
+    const auto none = read();
+    ASSERT_FALSE(none.has_value());
+    EXPECT_EQ(none.error().kind, base::ErrorKind::kUnreachable);
+    EXPECT_NE(none.error().hint.find("--model FILE"), std::string::npos);
+}
+
+TEST_F(ServeFlags, AddressesOfBothKindsAreRead) {
+    const auto six = read([](ServeWords& w) { w.listen = "[::1]:0"; }).value();
+    EXPECT_EQ(std::pair(six.host, six.port), std::pair(std::string("::1"), std::uint16_t{0}));
+    for (const char* bad : {"", "8080", "host", "host:", ":80", "host:70000", "host:-1", "host:8o"})
+        EXPECT_NE(wrong([&](ServeWords& w) { w.listen = bad; }).find("--listen"), std::string::npos) << bad;
+}
+
+TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
+    const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},     {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
+        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},      {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
+        {"--admission", [](ServeWords& w) { w.admission = "eager"; }}, {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
+        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},      {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
+        {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
+    };
+    for (const auto& [flag, change] : changes) EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
+}
+
+}  // namespace
+}  // namespace fullstop::cli
