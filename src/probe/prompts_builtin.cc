@@ -38,11 +38,14 @@ answer::Prompt capital() {
 answer::Prompt planets() {
     answer::Check check = contains({"Mercury", "Venus", "Earth", "Mars", "Jupiter", "Saturn", "Uranus", "Neptune"});
     check.items = 8;
-    return prompt("planets",
-                  Example{"List two seasons as a numbered list. Write one sentence about each.",
-                          "1. Spring: The days grow longer and plants begin to bloom.\n2. Summer: It is the warmest season with the longest days."},
-                  "List the eight planets of the solar system as a numbered list, from Mercury to Neptune. Write one sentence about each.", std::move(check),
-                  {"list", "facts"});
+    return prompt(
+        "planets",
+        Example{
+            "List the four seasons as a numbered list. Write one sentence about each.",
+            "1. Spring: Plants begin to bloom.\n2. Summer: The days are long and warm.\n3. Autumn: The leaves fall from the trees.\n4. Winter: It is cold and "
+            "often snows."},
+        "List the eight planets of the solar system as a numbered list, from Mercury to Neptune. Write one sentence about each.", std::move(check),
+        {"list", "facts"});
 }
 
 answer::Prompt count() {
@@ -71,10 +74,12 @@ answer::Prompt code() {
 answer::Prompt bread() {
     answer::Check check;
     check.items = 10;
-    return prompt("bread",
-                  Example{"Explain in two numbered steps how to make tea.",
-                          "1. Boil: Bring fresh water to a boil in a kettle.\n2. Steep: Pour it over the tea bag and wait four minutes."},
-                  "Explain in ten numbered steps how to bake a loaf of bread.", std::move(check), {"list"});
+    return prompt(
+        "bread",
+        Example{"Explain in four numbered steps how to make tea.",
+                "1. Boil: Bring fresh water to a boil.\n2. Prepare: Put a tea bag into a clean cup.\n3. Steep: Pour the water over it and wait four minutes.\n"
+                "4. Serve: Take out the tea bag and add milk."},
+        "Explain in ten numbered steps how to bake a loaf of bread.", std::move(check), {"list"});
 }
 
 answer::Prompt water() {

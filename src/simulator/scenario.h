@@ -19,7 +19,8 @@ struct Expected {
     std::vector<answer::Cause> causes;  ///< of the run; empty: the run has none
     std::vector<answer::Layer> layers;
     std::vector<judge::Verdict> verdicts;
-    /// For what shortens nothing: the answers at the onset's level that must carry this cause, at least a third of them.
+    /// For what shortens nothing: a fifth of the answers at the onset's level must carry this cause (a pause stands beside
+    /// the cause of the end).
     std::optional<answer::Cause> of_answers = {};
 };
 

@@ -111,8 +111,8 @@ void add_rewrites(std::vector<Scenario>& all) {
                    [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.headers.emplace_back("x-litellm-version", "1.108.7");
                        const auto ending = error_ending(server_says(500, "server_error", "Unexpected failure in module 7"));
-                       plant(behind(run), cut_some(from, kMost, ending));
-                       plant(run.deployed, cut_some(from, kMost, ending), rewrite_ends());
+                       plant(behind(run), cut_some(from, 1, ending));
+                       plant(run.deployed, cut_some(from, 1, ending), rewrite_ends());
                    }});
     // Both are true: the pool is the cause, and the gateway hides it.
     all.push_back({"gateway_rewrite: a full KV pool made to look finished",

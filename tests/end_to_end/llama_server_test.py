@@ -42,7 +42,7 @@ class RealLlamaServer(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
 
     def test_a_shared_pool_too_small_is_proven_and_its_cure_holds(self):
-        words = ["--max-tokens", "400", "--levels", "1,2,4,8", "--repeat", "1"]
+        words = ["--max-tokens", "400", "--levels", "1,4,8", "--repeat", "1", "--budget", "150s"]
         with LlamaServer("-c", "1024", "-np", "8", "-kvu") as server:
             result, run = probe(server.url, *words, folder=self.folder)
         verdict = run["verdict"]
@@ -60,7 +60,7 @@ class RealLlamaServer(unittest.TestCase):
 
     def test_a_split_window_is_a_setting(self):
         with LlamaServer("-c", "2048", "-np", "8", "--no-kv-unified") as server:
-            result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", folder=self.folder)
+            result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", "--budget", "100s", folder=self.folder)
         verdict = run["verdict"]
         self.assertEqual(result.returncode, 1)
         self.assertEqual((verdict["value"], verdict["cause"], verdict["layer"]), ("policy", "context_limit", "settings"))
@@ -68,7 +68,7 @@ class RealLlamaServer(unittest.TestCase):
 
     def test_ample_memory_is_only_slower(self):
         with LlamaServer("-c", "8192", "-np", "8", "-kvu") as server:
-            result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", folder=self.folder)
+            result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", "--budget", "100s", folder=self.folder)
         self.assertEqual(result.returncode, 0)
         self.assertIn(run["verdict"]["value"], ("latency_only", "unaffected", "sampling_variance"))
 
