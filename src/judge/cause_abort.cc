@@ -4,6 +4,8 @@
 // Refuted by: no such arrival or departure. Recommends: the flag that stops it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "judge/causes.h"
 #include "judge/end_kind.h"
 #include "judge/error_class.h"
@@ -58,6 +60,9 @@ MaybeClaim displaced_by_arrival(const Record& record, const Context& context) {
     if (context.population == nullptr || record.end.error || end_kind(record) != EndKind::kNone) return std::nullopt;
     const auto found = context.population->arrivals.find(&record);
     if (found == context.population->arrivals.end()) return std::nullopt;
+    // A server that never names a reason ends so when alone, too: then a terminator without a reason says nothing.
+    const auto wordless = [](const Record* alone) { return end_kind(*alone) == EndKind::kNone && alone->end.terminator; };
+    if (record.end.terminator && std::ranges::any_of(context.alone, wordless)) return std::nullopt;
     const bool repeated = context.population->arrivals.size() >= 2;
     Claim claim{Cause::kDisplacedByArrival, repeated ? Confidence::kStrong : Confidence::kWeak};
     claim.evidence.push_back({fmt::format("it ended when request {} arrived; the same happened to {} answers of this level", found->second->request.id,

@@ -90,7 +90,12 @@ const Record* locked(const Record& victim, const Group& group, const std::functi
 void find_locks(Population& population, const Group& group, const Group& victims) {
     for (const Record* victim : victims) {
         if (!is_timed(*victim)) continue;
-        if (const Record* other = locked(*victim, group, [](const Record& r) { return r.timeline.sent; })) population.arrivals[victim] = other;
+        // In a closed loop the next request starts because this answer ended: only one that had started before can be a cause.
+        const auto arrived = [victim](const Record& r) -> std::optional<base::Duration> {
+            if (!r.timeline.started || *r.timeline.started >= *victim->timeline.ended) return std::nullopt;
+            return r.timeline.sent;
+        };
+        if (const Record* other = locked(*victim, group, arrived)) population.arrivals[victim] = other;
         const auto left = [](const Record& r) -> std::optional<base::Duration> {
             if (r.disconnect.by != answer::Disconnect::By::kUs || r.end.transport != answer::Transport::kClosedByUs) return std::nullopt;
             return r.timeline.ended;
@@ -133,7 +138,10 @@ Population examine(const Group& group, const PromptTokens& prompts) {
     population.clusters = clusters_of(victims, group, prompts);
     population.quiet_clusters = clusters_of(quiet, group, prompts);
     find_invariants(population, victims, limited, prompts);
-    find_locks(population, group, victims);
+    Group wordless;  // some servers write their terminator after an end that they forced
+    for (const Record* record : group)
+        if (is_victim(*record) || (end_kind(*record) == EndKind::kNone && record->end.terminator && is_timed(*record))) wordless.push_back(record);
+    find_locks(population, group, wordless);
     return population;
 }
 
