@@ -35,6 +35,11 @@ def judged_again(folder):
     return json.loads(document.read_text())
 
 
+# Long answers, so that eight of them need more than twice the pool of the test: nobody escapes by being brief.
+LONG = ["the history of bread", "how rivers shape valleys", "a voyage around the world", "the life of bees", "building a house", "a year on a farm",
+        "the invention of printing", "how cities grow"]
+
+
 class RealLlamaServer(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -42,7 +47,10 @@ class RealLlamaServer(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
 
     def test_a_shared_pool_too_small_is_proven_and_its_cure_holds(self):
-        words = ["--max-tokens", "400", "--levels", "1,4,8", "--repeat", "1", "--budget", "150s"]
+        prompts = pathlib.Path(self.folder) / "long.jsonl"
+        prompts.write_text("".join(json.dumps({"id": f"long-{i}", "prompt": f"Write a very long and detailed essay of ten paragraphs about {topic}."}) + "\n"
+                                   for i, topic in enumerate(LONG)))
+        words = ["--prompts", str(prompts), "--max-tokens", "250", "--levels", "1,4,8", "--repeat", "1", "--budget", "150s"]
         with LlamaServer("-c", "1024", "-np", "8", "-kvu") as server:
             result, run = probe(server.url, *words, folder=self.folder)
         verdict = run["verdict"]
