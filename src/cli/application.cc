@@ -78,7 +78,8 @@ int run(World& world, std::vector<std::string> words) {
         root.parse(words);
     } catch (const CLI::CallForHelp&) {
         const auto chosen = root.get_subcommands();
-        world.out << (chosen.empty() ? root.help() : chosen.front()->help());
+        const std::string help = chosen.empty() ? root.help() : chosen.front()->help();
+        world.out << help << (help.ends_with('\n') ? "" : "\n");
         return kExitNotShortened;
     } catch (const CLI::CallForVersion& version) {
         world.out << version.what() << '\n';

@@ -208,7 +208,7 @@ base::Result<void> Session::plan() {
 }
 
 int Session::print_schedule() {
-    world_.out << probe::describe(run_.experiment);
+    world_.out << probe::describe(run_.experiment) << '\n';
     return kExitNotShortened;
 }
 
