@@ -89,6 +89,18 @@ TEST(TimerTableTest, BehavesAsAPlainMapOfMomentsWhateverIsSetMovedAndCancelled) 
     });
 }
 
+TEST(TimerTableTest, TimersThatAreAllLateFireInTheOrderOfTheirMoments) {
+    TimerTable table;
+    const auto moment = [](int t) { return base::Instant(base::Duration(t)); };
+    table.set(1, moment(6));
+    table.set(2, moment(2));
+    table.set(3, moment(4));
+    table.set(2, moment(8));
+    std::vector<std::uint64_t> order;
+    while (const auto key = table.take_due(moment(100))) order.push_back(*key);
+    EXPECT_EQ(order, (std::vector<std::uint64_t>{3, 1, 2}));
+}
+
 TEST(TimerTableTest, TimersThatAreSetAndCancelledForeverTakeNoMemory) {
     TimerTable table;
     std::size_t most = 0;

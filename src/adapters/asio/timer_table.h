@@ -35,6 +35,7 @@ public:
         return heap_.top().at;
     }
 
+    std::size_t size() const { return entries_.size(); }
     std::size_t places() const { return heap_.size(); }  ///< of living and stale timers
 
     /// Takes one timer that is due at `now` out of the table.
@@ -44,10 +45,11 @@ public:
             heap_.pop();
             const auto found = entries_.find(place.key);
             if (found == entries_.end() || found->second.queued != place.at) continue;  // cancelled, or moved to an earlier place
-            if (found->second.at <= now) {
+            if (found->second.at == place.at) {
                 entries_.erase(found);
                 return place.key;
             }
+            // Moved later: back into the heap even when it is due as well, so that late timers still fire in order.
             found->second.queued = found->second.at;
             heap_.push({found->second.at, place.key});
         }
