@@ -138,7 +138,12 @@ void Host::State::Lane::close_all() {
 }
 
 void Host::State::Lane::fire_timers(base::Instant now) {
-    while (const auto id = timers_.take_due(now)) deliver({now, net::TimerFired{*id}});
+    // No more than were set when the turn began: a timer that sets itself for "now" must not keep sockets from being read.
+    for (std::size_t left = timers_.size(); left > 0; --left) {
+        const auto id = timers_.take_due(now);
+        if (!id) return;
+        deliver({now, net::TimerFired{*id}});
+    }
 }
 
 void Host::State::Lane::perform(net::Connect& connect) {

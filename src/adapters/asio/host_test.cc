@@ -308,6 +308,22 @@ TEST_F(HostTest, ATimerInThePastFiresInTheNextTurnAndNeverInside) {
     EXPECT_FALSE(nested);
 }
 
+TEST_F(HostTest, ATimerThatAlwaysSetsItselfForNowKeepsNobodyFromReading) {
+    Peer peer(1, [](int fd) {
+        send_all(fd, receive_until(fd, "\n"));
+        ::close(fd);
+    });
+    Script script;
+    script.on_start = [&](base::Instant now, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "hello\n"}, net::SetTimer{1, now}}; };
+    script.on_event = [&](const net::Event& event, net::Actions& out) {
+        if (std::holds_alternative<net::TimerFired>(event.what)) out.push_back(net::SetTimer{1, event.at});
+    };
+    auto running = host();
+    running->add(script);
+    running->run_until_done();
+    EXPECT_EQ(script.seen[1].bytes, "hello\n");
+}
+
 TEST_F(HostTest, InterruptReachesEveryPartOnceAndTheSecondEndsAtOnce) {
     Script polite, stubborn;
     polite.on_start = [&](base::Instant, net::Actions&) { loop.post([] { raise(SIGINT); }); };
