@@ -169,9 +169,9 @@ TEST(WorkerTest, AWorkerThatGoesAwayFinishesItsStepAndTellsNothing) {
     bool told = false;
     int steps = 0;
     {
-        Worker worker(loop);
         std::promise<void> running;
         std::promise<void> go_on;
+        Worker worker(loop);  // last, so that it goes first: its step uses the promises
         worker.run(
             [&] {
                 running.set_value();
