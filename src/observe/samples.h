@@ -14,13 +14,14 @@ inline constexpr std::string_view kLlamaProps =
     R"({"default_generation_settings":{"params":{"seed":4294967295,"temperature":0.8,"top_k":40,"top_p":0.95,"max_tokens":-1,"n_predict":-1,"n_keep":0,)"
     R"("t_max_predict_ms":0,"ignore_eos":false,"stream":true},"n_ctx":1024},"total_slots":8,"model_alias":"SmolLM2-135M-Instruct.Q4_1.gguf",)"
     R"("model_path":"models/SmolLM2-135M-Instruct.Q4_1.gguf","modalities":{"vision":false,"audio":false},"endpoint_slots":true,"endpoint_props":false,)"
-    R"("endpoint_metrics":true,"chat_template":"{% for message in messages %}...","bos_token":"<|im_start|>","eos_token":"<|im_end|>","build_info":"b1-unknown"})";
+    R"("endpoint_metrics":true,"chat_template":"{% for message in messages %}...","bos_token":"<|im_start|>","eos_token":"<|im_end|>","build_info":"b1-0c1e570","is_sleeping":false})";
 
 inline constexpr std::string_view kLlamaSlots =
-    R"([{"id":0,"n_ctx":1024,"speculative":false,"is_processing":true,"id_task":12,"n_prompt_tokens":201,"n_prompt_tokens_processed":58,"params":{"n_predict":400},)"
-    R"("next_token":[{"has_next_token":true,"has_new_line":true,"n_remain":257,"n_decoded":143}]},)"
-    R"({"id":1,"n_ctx":1024,"speculative":false,"is_processing":true,"id_task":13,"n_prompt_tokens":199,"next_token":[{"n_decoded":141}]},)"
-    R"({"id":2,"n_ctx":1024,"speculative":false,"is_processing":false}])";
+    R"([{"id":0,"n_ctx":1024,"speculative":false,"is_processing":false},)"
+    R"({"id":1,"n_ctx":1024,"speculative":false,"is_processing":true,"id_task":29,"n_prompt_tokens":103,"n_prompt_tokens_processed":38,"n_prompt_tokens_cache":0,)"
+    R"("params":{"seed":1,"n_predict":200},"next_token":[{"has_next_token":true,"has_new_line":false,"n_remain":135,"n_decoded":65}]},)"
+    R"({"id":2,"n_ctx":1024,"speculative":false,"is_processing":false,"id_task":27,"n_prompt_tokens":237,"n_prompt_tokens_processed":0,"n_prompt_tokens_cache":0,)"
+    R"("next_token":[{"has_next_token":false,"has_new_line":false,"n_remain":-1,"n_decoded":0}]}])";
 
 inline constexpr std::string_view kLlamaMetrics =
     "# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed.\n# TYPE llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 464\n"

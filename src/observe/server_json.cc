@@ -268,7 +268,7 @@ void sample_slots(std::string_view body, answer::Sample& sample) {
     const auto* list = value.if_array();
     if (!list || list->empty()) return;
     std::optional<double> running;
-    double held = 0;
+    double held = 0, in_use = 0;
     bool tells_tokens = false;
     for (const json::value& slot : *list) {
         const auto& busy = at(slot, {"is_processing"});
@@ -276,11 +276,15 @@ void sample_slots(std::string_view body, answer::Sample& sample) {
         if (const auto count = number(at(slot, {"n_prompt_tokens"}))) {
             tells_tokens = true;
             held += *count;
+            if (busy.is_bool() && busy.get_bool()) in_use += *count;
         }
     }
     if (!sample.running) sample.running = running;
-    // Idle slots keep their tokens cached and are purged on need, so this is what is held, not what is in use.
-    if (tells_tokens) sample.counters["slots.tokens_held"] = held;
+    if (!tells_tokens) return;
+    // Idle slots keep their tokens cached and are purged on need: held is more than what running answers need. A sum above
+    // one slot's n_ctx proves that the slots do not share one cache.
+    sample.counters["slots.tokens_held"] = held;
+    sample.counters["slots.tokens_running"] = in_use;
 }
 
 void sample_fullstop_status(std::string_view body, answer::Sample& sample) {

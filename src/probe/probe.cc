@@ -225,18 +225,21 @@ void Probe::State::drop_arm(const std::string& arm) {
 
 /// Asks for more repeats, as many as the budget has room for. False when there is nothing more to do.
 bool Probe::State::extend_plan(base::Instant at) {
-    if (!options.more_repeats || budget_over || extensions >= kMaxExtensions) return false;
+    if (!options.more_repeats || budget_over) return false;
     run.elapsed = at - origin;
     const int wanted = options.more_repeats(run);
-    int repeats = std::max(wanted, 0);
+    int repeats = extensions < kMaxExtensions ? std::max(wanted, 0) : 0;
     for (; repeats > 0; --repeats) {
         answer::Experiment longer = experiment();
         extend(longer, repeats);
         if (pace.cost(longer, experiment().order.size(), prompts_left()) <= budget_left_s(at)) break;
     }
-    if (wanted > 0 && repeats < wanted)
-        run.notes.push_back(fmt::format("{} more repeats would make the verdict firm; the budget had room for {}. Give a larger --budget.", wanted, repeats));
-    if (repeats == 0) return false;
+    if (repeats == 0) {
+        if (wanted > 0)
+            run.notes.push_back(fmt::format("{} more {} of every prompt would make the verdict firm; {}.", wanted, wanted == 1 ? "repeat" : "repeats",
+                                            extensions < kMaxExtensions ? "the budget has no room for one. Give a larger --budget" : "give a larger --repeat"));
+        return false;
+    }
     ++extensions;
     kept_repeats.reset();
     extend(experiment(), repeats);
@@ -360,7 +363,7 @@ void Probe::State::say_reduced(double left_s) {
 void Probe::State::tell(base::Instant at) {
     if (!options.progress) return;
     progress.steps = experiment().order.size();
-    progress.step = std::min(step, progress.steps);
+    progress.step = std::min(step, std::max<std::size_t>(progress.steps, 1) - 1);
     if (step < progress.steps) {
         progress.arm = current().arm;
         progress.phase = current().phase;

@@ -469,7 +469,17 @@ TEST(Probe, AnExtensionThatTheBudgetCannotHoldIsCappedAndSaid) {
     TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 10, 100ms); });  // 1 s an answer, 10 s the plan
     trial.probe(host);
     EXPECT_LT(trial.run.elapsed, 60s);
-    EXPECT_THAT(trial.run.notes, testing::Contains(HasSubstr("100 more repeats would make the verdict firm; the budget had room for")));
+    EXPECT_THAT(trial.run.notes, testing::Contains(HasSubstr("Extended by ")));
+    EXPECT_THAT(trial.run.notes.back(), HasSubstr("100 more repeats of every prompt would make the verdict firm; the budget has no room for one"));
+}
+
+TEST(Probe, ExtensionsEndAfterAFewRoundsAndSaySo) {
+    Trial trial(4, 1, {1, 2});
+    trial.options.more_repeats = [](const answer::Run&) { return 1; };
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 2, 1ms); });
+    trial.probe(host);
+    EXPECT_EQ(trial.run.records.size(), 12u + 4 * 8);
+    EXPECT_EQ(trial.run.notes.back(), "1 more repeat of every prompt would make the verdict firm; give a larger --repeat.");
 }
 
 TEST(Probe, APlanTooLargeForTheBudgetIsTrimmedEvenlyAndSaid) {
@@ -535,6 +545,7 @@ TEST(Probe, ProgressCountsUpToThePlanAndTellsEndsApart) {
     ASSERT_FALSE(seen.empty());
     for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_GE(seen[i].done, seen[i - 1].done);
     for (const auto& progress : seen) EXPECT_LE(progress.done, progress.planned);
+    for (const auto& progress : seen) EXPECT_LT(progress.step, progress.steps);
     EXPECT_EQ(seen.front().planned, 12);
     EXPECT_EQ(seen.back().done, 12);
     EXPECT_EQ(seen.back().natural, 4);
