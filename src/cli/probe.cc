@@ -321,6 +321,14 @@ bool could_not_measure(const answer::Run& run, const judge::RunJudgement& judgem
 int Session::conclude() {
     if (store_)
         if (auto finished = store_->finish_run(run_); !finished) warn_once(finished.error());
+    // Judged as it is stored, raw bytes included: `report` reads the same and must say the same.
+    if (store_ && !warned_) {
+        if (auto stored_run = store_->load(run_.id)) {
+            run_ = std::move(*stored_run);
+        } else {
+            warn_once(stored_run.error());
+        }
+    }
     auto judgement = judge::judge(run_);
     std::string reason;
     const bool measured = !could_not_measure(run_, judgement, reason);

@@ -32,8 +32,8 @@ bool others_refused(const Context& context, const Record& record) {
 
 /// Ollama's /v1 layer decodes its runner's error line as a chat line: empty content, empty model name, no reason.
 bool swallowed_runner_error(const Record& record) {
-    return end_kind(record) == EndKind::kNone && !record.end.terminator && record.response_model.empty() && !record.response_id.empty() &&
-           contains(record.capture.bytes, "\"model\":\"\"");
+    return end_kind(record) == EndKind::kNone && !record.end.terminator && !record.response_id.empty() && record.response_model.empty() &&
+           record.stop_details.contains("model");
 }
 
 }  // namespace

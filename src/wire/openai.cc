@@ -94,6 +94,18 @@ void assign_if_new(std::string& to, std::string_view value) {
     if (to != value) to.assign(value);
 }
 
+/// Ollama's /v1 layer passes its runner's error line on as a chunk whose model is "": that name is kept as a terminal
+/// field, because an absent model and an empty one must stay apart once the bytes are gone.
+void read_model(std::string_view model, answer::Record& record) {
+    if (model == record.response_model && !model.empty()) return;
+    record.response_model = model;
+    if (model.empty()) {
+        record.stop_details["model"] = "";
+    } else {
+        record.stop_details.erase("model");
+    }
+}
+
 }  // namespace
 
 bool read_openai(JsonValue event, Transcript& out) {
@@ -108,7 +120,7 @@ bool read_openai(JsonValue event, Transcript& out) {
         } else if (key == "id") {
             if (member.is_string()) assign_if_new(out.record().response_id, member.string());
         } else if (key == "model") {
-            if (member.is_string()) assign_if_new(out.record().response_model, member.string());
+            if (member.is_string()) read_model(member.string(), out.record());
         } else if (key != "object") {
             if (!read_extra(key, member, out)) {
                 for (const auto terminal : kTerminal)
