@@ -1,7 +1,8 @@
 // A mock chat server for benchmarks: every connection gets the same answer as server-sent events, paced or as fast as the
 // client reads. One epoll loop and prepared bytes, so that it is never the bottleneck. Each text event carries the
 // server's CLOCK_MONOTONIC nanoseconds as its text: the client's receive moment minus that is the client's error.
-// Left out: reading the request (any request will do), errors, other dialects.
+// GET /v1/models lists one model and says how many answers and text events were sent; other GETs but /health are refused.
+// Left out: reading the request (any POST will do), errors, other dialects.
 //
 //   mock_sse_server [--port P] [--events N] [--gap-us G] [--core C]      G = 0: in bulk. Ends on SIGTERM.
 #include <arpa/inet.h>
@@ -70,6 +71,11 @@ std::string closing(std::int64_t events) {
            chunk("data: [DONE]\n\n") + "0\r\n\r\n";
 }
 
+std::string plain(const char* status, const std::string& body) {
+    return std::string("HTTP/1.1 ") + status + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\nConnection: close\r\n\r\n" + body;
+}
+
 struct Stream {
     std::string request, unsent;
     std::size_t sent = 0;
@@ -94,6 +100,9 @@ private:
     void readable(int fd);
     void write(int fd);
     void refill(Stream& stream);
+    std::string plain_answer(std::string_view request) const;
+    /// The next text event, or the end after the last one; counts what is sent.
+    void append(Stream& stream);
     void tick();
     void drop(int fd) {
         streams_.erase(fd);
@@ -103,6 +112,7 @@ private:
 
     Options options_;
     int listener_ = -1, epoll_ = -1, timer_ = -1;
+    std::int64_t answers_sent_ = 0, events_sent_ = 0;
     std::unordered_map<int, Stream> streams_;
     using Due = std::pair<std::int64_t, int>;
     std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
@@ -173,20 +183,40 @@ void Mock::readable(int fd) {
     stream.request.append(buffer, static_cast<std::size_t>(got));
     if (stream.request.find("\r\n\r\n") == std::string::npos) return;
     stream.answering = true;
+    if (stream.request.starts_with("GET ")) {
+        stream.unsent = plain_answer(stream.request);
+        stream.closing = true;
+        return;
+    }
     stream.unsent = opening();
     if (options_.gap_ns == 0) return;
     due_.emplace(now_ns() + options_.gap_ns, fd);
     arm();
 }
 
+std::string Mock::plain_answer(std::string_view request) const {
+    if (request.starts_with("GET /v1/models"))
+        return plain("200 OK", "{\"object\":\"list\",\"data\":[{\"id\":\"mock-model-1b\",\"object\":\"model\"}],\"answers\":" + std::to_string(answers_sent_) +
+                                   ",\"events\":" + std::to_string(events_sent_) + "}");
+    if (request.starts_with("GET /health")) return plain("200 OK", "{\"status\":\"ok\"}");
+    return plain("404 Not Found", "{}");
+}
+
+void Mock::append(Stream& stream) {
+    if (stream.events < options_.events) {
+        stream.unsent += text_event();
+        ++stream.events;
+        ++events_sent_;
+    } else if (!std::exchange(stream.closing, true)) {
+        stream.unsent += closing(options_.events);
+        ++answers_sent_;
+    }
+}
+
 void Mock::refill(Stream& stream) {
     stream.unsent.clear();
     stream.sent = 0;
-    while (stream.unsent.size() < kBatchBytes && stream.events < options_.events) {
-        stream.unsent += text_event();
-        ++stream.events;
-    }
-    if (stream.events == options_.events && !std::exchange(stream.closing, true)) stream.unsent += closing(options_.events);
+    while (stream.unsent.size() < kBatchBytes && !stream.closing) append(stream);
 }
 
 void Mock::write(int fd) {
@@ -215,14 +245,8 @@ void Mock::tick() {
         if (found == streams_.end()) continue;
         Stream& stream = found->second;
         if (stream.sent == stream.unsent.size()) stream.unsent.clear(), stream.sent = 0;
-        if (stream.events < options_.events) {
-            stream.unsent += text_event();
-            ++stream.events;
-            due_.emplace(at + options_.gap_ns, fd);
-        } else {
-            stream.unsent += closing(options_.events);
-            stream.closing = true;
-        }
+        append(stream);
+        if (!stream.closing) due_.emplace(at + options_.gap_ns, fd);
         write(fd);
     }
     arm();
