@@ -110,6 +110,11 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         result.why = fmt::format("{} of {} answers were lost to the measurement itself", result.failed, result.answers);
         return;
     }
+    const auto gone = std::ranges::find_if(level.answers, [&](const Judged& answer) { return answer.caused_at != level.concurrency; });
+    if (gone != level.answers.end()) {
+        result.why = fmt::format("not measured: the server had died at {} users and refused what came after", gone->caused_at);
+        return;
+    }
     if (!test.losses.empty()) {
         result.why = counts(test.losses, level, alone, alone_total, test.p_losses) + ": too few to tell from chance";
         return;

@@ -83,6 +83,8 @@ MaybeClaim context_limit(const Record& record, const Context& context) {
     Confidence confidence = Confidence::kWeak;
     if (same >= 2 || fills_window) confidence = Confidence::kStrong;
     if ((fills_window && label) || says_truncated(record)) confidence = Confidence::kProven;
+    const bool also_time = confidence == Confidence::kStrong && !fills_window && context.population != nullptr && context.population->limit_generation_ms;
+    if (also_time) confidence = Confidence::kWeak;
     Claim claim{Cause::kContextLimit, confidence};
     const std::int64_t prompt = *total - record.length_tokens().value_or(0);
     claim.evidence.push_back({fmt::format("prompt {} + output {} = {} tokens{}{}", prompt, *total - prompt, *total,
@@ -94,6 +96,13 @@ MaybeClaim context_limit(const Record& record, const Context& context) {
     if (same > 0)
         claim.evidence.push_back(
             {fmt::format("{} answers of other lengths ended at the same total", same), {}, static_cast<double>(*total), "invariant P + C"});
+    if (also_time)
+        claim.evidence.push_back(
+            {fmt::format("the time of generation is constant too ({:.1f} s): another concurrency would tell a full window from a time limit",
+                         context.population->limit_generation_ms->value / 1000),
+             {},
+             context.population->limit_generation_ms->value,
+             "invariant generation time"});
     advise(claim, record, context, *total);
     return claim;
 }

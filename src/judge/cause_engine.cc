@@ -1,10 +1,8 @@
 // out_of_memory, engine_death, server_error: the server said that something failed, or stopped being there.
 // Needs: the words of an error; for a silent death: an event without a model name (Ollama swallows its runner's death so),
-// or connections refused after answers broke. Refuted by: a server that goes on answering the same users in that moment.
+// or connections refused after answers broke (outage.h). Refuted by: a server that goes on answering in between.
 // Recommends: the server's log, and less memory per user.
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "judge/causes.h"
 #include "judge/end_kind.h"
@@ -18,17 +16,8 @@ namespace {
 using answer::Cause;
 using answer::Confidence;
 using answer::Record;
-using answer::Transport;
 
 std::string place(const answer::ServerError& error) { return error.where == answer::ErrorPlace::kHttp ? "HTTP body" : "error event"; }
-
-bool others_broke(const Context& context, const Record& record) {
-    return std::ranges::any_of(context.siblings, [&](const Record* other) { return other != &record && transport_broken(*other); });
-}
-
-bool others_refused(const Context& context, const Record& record) {
-    return std::ranges::any_of(context.siblings, [&](const Record* other) { return other != &record && other->end.transport == Transport::kRefused; });
-}
 
 /// Ollama's /v1 layer decodes its runner's error line as a chat line: empty content, empty model name, no reason.
 bool swallowed_runner_error(const Record& record) {
@@ -67,12 +56,15 @@ MaybeClaim engine_death(const Record& record, const Context& context) {
         claim.next = "read Ollama's log at this moment; the same request on /api/chat shows the error's words";
         return claim;
     }
-    const bool refused = record.end.transport == Transport::kRefused && others_broke(context, record);
-    const bool broke = transport_broken(record) && others_refused(context, record) && !record.end.error;
-    if (!refused && !broke) return std::nullopt;
+    if (context.outages == nullptr) return std::nullopt;
+    const auto outage = context.outages->find(&record);
+    if (outage == context.outages->end()) return std::nullopt;
     Claim claim{Cause::kEngineDeath, Confidence::kStrong};
     claim.evidence.push_back(
-        {"answers broke, and new connections were refused in the same level: the server process was gone", {record.request.id}, {}, "transport"});
+        {fmt::format("answers broke at {} users, and the connections tried after that were refused: the server process was gone", outage->second),
+         {record.request.id},
+         static_cast<double>(outage->second),
+         "transport"});
     claim.next = "look for its end in the system journal (memory killer?) and in the server's log";
     return claim;
 }

@@ -39,6 +39,15 @@ std::int64_t same_length_elsewhere(const Record& record, const Context& context,
     return std::ranges::count_if(context.siblings, equal) + std::ranges::count_if(context.alone, equal);
 }
 
+/// At one concurrency every answer is as fast as the other, so a constant time makes a constant length too: then only
+/// another concurrency can tell. A window or a token limit stays there what it was, a time limit leaves another length.
+bool time_alone_is_constant(const Context& context) {
+    if (!context.population->limit_output && !context.population->limit_total) return true;
+    const Population* arm = context.arm_population;
+    return arm != nullptr && arm->limit_generation_ms && !arm->limit_output && !arm->limit_total &&
+           arm->limit_generation_ms->answers > context.population->limit_generation_ms->answers;
+}
+
 }  // namespace
 
 MaybeClaim token_limit(const Record& record, const Context&) {
@@ -139,9 +148,8 @@ MaybeClaim generation_time_limit(const Record& record, const Context& context) {
     }
     if (!limited(record) || context.population == nullptr || !context.population->limit_generation_ms) return std::nullopt;
     const Invariant& time = *context.population->limit_generation_ms;
-    const bool other_invariant = context.population->limit_output || context.population->limit_total;
     const auto limit = requested(record);
-    if (time.answers < 3 || time.value < 1000 || other_invariant || (limit && record.length_tokens() && *record.length_tokens() >= *limit - 1))
+    if (time.answers < 3 || time.value < 1000 || !time_alone_is_constant(context) || (limit && record.length_tokens() && *record.length_tokens() >= *limit - 1))
         return std::nullopt;
     Claim claim{Cause::kGenerationTimeLimit, Confidence::kStrong};
     claim.evidence.push_back({fmt::format("{} answers of different length were all generated for {:.1f} s", time.answers, time.value / 1000),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "answer/record.h"
+#include "judge/outage.h"
 #include "judge/population.h"
 #include "judge/verdict.h"
 
@@ -24,6 +25,8 @@ struct Context {
     const answer::ServerFacts* server = nullptr;   ///< as it described itself before the load
     const answer::ServerFacts* server_after = nullptr;
     const Population* population = nullptr;       ///< of the siblings
+    const Population* arm_population = nullptr;   ///< of the arm at every concurrency
+    const Outages* outages = nullptr;             ///< of the arm
     const PromptTokens* prompt_tokens = nullptr;  ///< what prompts are known to cost, by id
     std::optional<double> preemptions;            ///< counter delta during the level
     const answer::Prompt* prompt = nullptr;

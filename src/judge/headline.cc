@@ -154,6 +154,30 @@ void explain_rest(Judgement& judgement, const LevelJudgement& level, const Reaso
     add_evidence(judgement, {level.why, {}, {}, fmt::format("level {}", users)});
 }
 
+/// Nothing is cut by it, but the answer is one to another question: it leads the report of a run without losses.
+void note_dropped_prompts(Judgement& judgement, const ArmAnswers& arm) {
+    const auto dropped = [](const Judged& answer) { return answer.conclusion.finding.cause == answer::Cause::kPromptTruncated; };
+    const Level* last = nullptr;
+    int from = 0;
+    for (const Level& level : arm.levels) {
+        if (std::ranges::none_of(level.answers, dropped)) continue;
+        if (last == nullptr) from = level.concurrency;
+        last = &level;
+    }
+    if (last == nullptr) return;
+    const Conclusion& conclusion = std::ranges::find_if(last->answers, dropped)->conclusion;
+    for (const Evidence& evidence : conclusion.finding.evidence) add_evidence(judgement, evidence);
+    if (judgement.value >= Verdict::kPolicy) return;
+    judgement.cause = conclusion.finding.cause;
+    judgement.layer = conclusion.finding.layer;
+    judgement.confidence = conclusion.finding.confidence;
+    judgement.from_concurrency = from;
+    judgement.next = conclusion.finding.next;
+    add_remedies(judgement, conclusion.remedies);
+    judgement.headline = fmt::format("No answer was cut, but from {} users on {} ({} of {} answers at {} users): those answer another question.", from,
+                                     spoken(*judgement.cause), std::ranges::count_if(last->answers, dropped), last->answers.size(), last->concurrency);
+}
+
 }  // namespace
 
 std::string spoken(answer::Cause cause) { return std::string(answer::entry(cause).meaning); }
@@ -184,6 +208,7 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
     }
     if (!measured) judgement.missing.push_back("a baseline of one user alone");
     note_pauses(judgement, *reasons.arm);
+    note_dropped_prompts(judgement, *reasons.arm);
     if (run.interrupted) judgement.missing.push_back("the rest of the run, which was interrupted");
     return judgement;
 }

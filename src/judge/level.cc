@@ -117,6 +117,7 @@ void measure_server(LevelJudgement& result, const Level& level, const answer::Ru
 
 Fate fate_of(const Judged& answer) {
     const Finding& finding = answer.conclusion.finding;
+    if (answer.record->end.transport == answer::Transport::kRefused) return Fate::kRefused;
     switch (finding.cause) {
         case Cause::kMeasurementArtefact:
         case Cause::kClientCancelled: return Fate::kFailed;
@@ -151,7 +152,8 @@ bool is_policy(const Finding& finding) {
 
 bool is_loss(const Judged& answer) {
     const Fate fate = fate_of(answer);
-    return (fate == Fate::kCut || fate == Fate::kRefused) && answer.conclusion.finding.cause != Cause::kRequestRejected;
+    return (fate == Fate::kCut || fate == Fate::kRefused) && answer.conclusion.finding.cause != Cause::kRequestRejected &&
+           answer.caused_at == answer.record->request.concurrency;
 }
 
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers) {

@@ -13,6 +13,7 @@ struct Judged {
     const answer::Record* record = nullptr;
     Conclusion conclusion;
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
+    int caused_at = 1;                             ///< concurrency whose load it speaks of: another level's, if the server died there
 };
 
 struct Level {
@@ -28,7 +29,8 @@ Fate fate_of(const Judged& answer);
 /// shortening is a `serving_defect`.
 bool is_policy(const Finding& finding);
 
-/// Cut or refused for a reason that counts against the server or its set-up (request_rejected does not: no load in it).
+/// Cut or refused for a reason that counts against the server or its set-up at this level (request_rejected does not: no load
+/// in it; and what a server refuses because it died at another level counts there).
 bool is_loss(const Judged& answer);
 
 /// Causes of losses, most frequent first. A count's confidence is what at least half of its answers reach.

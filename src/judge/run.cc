@@ -63,6 +63,7 @@ public:
         for (const Record& record : run.records) {
             if (arms_.insert(record.request.arm).second) order_.push_back(record.request.arm);
             groups_[{record.request.arm, record.request.concurrency}].push_back(&record);
+            whole_[record.request.arm].push_back(&record);
             if (record.request.concurrency == 1) alone_[record.request.arm][{record.request.prompt_id, record.request.seed}].push_back(&record);
         }
     }
@@ -70,31 +71,36 @@ public:
     const std::vector<std::string>& arms() const { return order_; }
 
     ArmAnswers answers(const std::string& arm) const {
+        const Population population = examine(whole_.at(arm), prompts_);
+        const Outages outages = outages_of(whole_.at(arm));
+        Context context;
+        context.arm_population = &population;
+        context.outages = &outages;
+        context.server = facts(run_.server_before, arm);
+        context.server_after = facts(run_.server_after, arm);
+        context.prompt_tokens = &prompts_;
+        context.interrupted = run_.interrupted;
+        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = found->second;
         ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
         for (const answer::Arm& known : run_.arms)
             if (known.name == arm) result.url = known.url;
         for (const auto& [key, records] : groups_)
-            if (key.first == arm) result.levels.push_back(level(arm, key.second, records));
+            if (key.first == arm) result.levels.push_back(level(arm, key.second, records, context));
         return result;
     }
 
 private:
-    Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records) const {
+    Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records, Context context) const {
         const Population population = examine(records, prompts_);
-        Context context;
         context.siblings = records;
-        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = found->second;
-        context.server = facts(run_.server_before, arm);
-        context.server_after = facts(run_.server_after, arm);
         context.population = &population;
-        context.prompt_tokens = &prompts_;
         context.preemptions = preemptions_during(run_, arm, records);
-        context.interrupted = run_.interrupted;
         Level result{.concurrency = concurrency, .answers = {}};
         for (const Record* record : records) {
             context.baselines = baselines(arm, *record);
             context.prompt = prompt_of(run_, record->request.prompt_id);
-            result.answers.push_back({record, conclude(*record, context), context.baselines});
+            const auto outage = context.outages->find(record);
+            result.answers.push_back({record, conclude(*record, context), context.baselines, outage == context.outages->end() ? concurrency : outage->second});
         }
         return result;
     }
@@ -111,6 +117,7 @@ private:
     std::set<std::string> arms_;
     std::vector<std::string> order_;
     std::map<std::pair<std::string, int>, std::vector<const Record*>> groups_;
+    std::map<std::string, std::vector<const Record*>> whole_;  ///< by arm
     std::map<std::string, std::map<Pair, std::vector<const Record*>>> alone_;
 };
 

@@ -114,15 +114,18 @@ std::vector<Judged> judge_group(const Group& group, const Group& alone, const st
         for (const Record* record : records)
             if (record->prompt_tokens && !record->request.prompt_id.empty()) prompts[record->request.prompt_id] = (*record->prompt_tokens).count;
     const Population population = examine(group, prompts);
+    const Outages outages = outages_of(group);
     Context context;
     context.siblings = group;
     context.alone = alone;
     context.population = &population;
+    context.arm_population = &population;
+    context.outages = &outages;
     context.prompt_tokens = &prompts;
     std::vector<Judged> result;
     for (std::size_t i = 0; i < group.size(); ++i) {
         context.baselines = i < baselines.size() ? baselines[i] : Group{};
-        result.push_back({group[i], conclude(*group[i], context), context.baselines});
+        result.push_back({group[i], conclude(*group[i], context), context.baselines, group[i]->request.concurrency});
     }
     return result;
 }

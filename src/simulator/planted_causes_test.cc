@@ -131,8 +131,8 @@ TEST(PlantedCauses, AreNamedWithCauseLayerVerdictAndTheConcurrencyTheyStartAt) {
         }
     }
     fmt::print("planted causes: {} of {} hit ({} scenarios, {} answers, {} events)\n{}", hits, runs, planted_causes().size(), answers, events, misses);
-    // Reached when this was written: 132 of 133. The miss: a server that is dead for good refuses a whole level, and those
-    // refusals outnumber the deaths before them, so the run is called connection_broken and not engine_death.
+    // Reached when this was written: 133 of 133, and 664 of 665 with five other seed bases (a pause that hit too few answers
+    // of a level of two). One miss is left to changes elsewhere that move the seeds.
     EXPECT_GE(hits, runs - 1);
 }
 

@@ -59,7 +59,7 @@ std::vector<Scenario> settings_scenarios() {
                        plant(run.deployed, smaller_window(from, kWindow));
                    }});
     all.push_back({"prompt_truncated: half of the prompt dropped under load",
-                   {{}, {}, {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance}, kPromptTruncated},
+                   {{kPromptTruncated}, {Layer::kSettings}, {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance}, kPromptTruncated},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.plays = Plays::kOllama;
