@@ -40,6 +40,7 @@ class Shown:
     failed: int | None
     output_tokens: float | None
     latency_s: float | None
+    errors: list  # what its file says of errors, each text once
 
 
 class AIPerf:
@@ -63,7 +64,8 @@ class AIPerf:
             if failed is None and mean("request_error_rate") == 0:
                 failed = 0
             latency = mean("request_latency")
-            levels[self._level(path, job)] = Shown(failed, mean("output_sequence_length"), latency and latency / 1000)
+            levels[self._level(path, job)] = Shown(failed, mean("output_sequence_length"), latency and latency / 1000,
+                                                     [json.dumps(error) for error in export.get("error_summary", [])])
         return levels
 
     @staticmethod
@@ -93,7 +95,8 @@ class GuideLLM:
             metrics = benchmark["metrics"]
             mean = lambda name: metrics[name]["successful"]["mean"]
             level = benchmark["config"]["strategy"]["streams"]
-            levels[level] = Shown(metrics["request_totals"]["errored"], mean("output_token_count"), mean("request_latency"))
+            errors = {str(request["info"]["error"]) for request in benchmark["requests"]["errored"]}
+            levels[level] = Shown(metrics["request_totals"]["errored"], mean("output_token_count"), mean("request_latency"), sorted(errors))
         return levels
 
 
@@ -113,7 +116,8 @@ class Evalscope:
         levels = {}
         for path in (job.folder / "out").rglob("benchmark_summary.json"):
             export = json.loads(path.read_text())
-            levels[export["Concurrency"]] = Shown(export["Failed Requests"], export.get("Avg Output Tokens"), export.get("Avg Latency (s)"))
+            # Its database has no column for the error, only pickled answers.
+            levels[export["Concurrency"]] = Shown(export["Failed Requests"], export.get("Avg Output Tokens"), export.get("Avg Latency (s)"), [])
         return levels
 
 

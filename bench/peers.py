@@ -301,7 +301,8 @@ def tool_row(key, settings):
         raise Failed(f"its files show the levels {sorted(shown)}, not {LEVELS} (folder: {folder})")
     levels = [shown[level] for level in LEVELS]
     return {"failed": [level.failed for level in levels], "output_tokens": [level.output_tokens for level in levels],
-            "latency_s": [level.latency_s for level in levels], "exit_code": cost.exit_code, "cpu_s": round(cost.cpu_s, 1), "says": None}
+            "latency_s": [level.latency_s for level in levels], "exit_code": cost.exit_code, "cpu_s": round(cost.cpu_s, 1),
+            "says": "; ".join(dict.fromkeys(error for level in levels for error in level.errors)) or None}
 
 
 def probe_row(settings):
@@ -326,22 +327,23 @@ def probe_row(settings):
 
 def symptom(settings):
     rows, missing = {}, {}
+    name = lambda key: "`fullstop probe`" if key == "probe" else title(key)
     for key in settings.only:
-        say(f"{title(key)}: llama-server {' '.join(POOL_TOO_SMALL)} at {listed(LEVELS)} users (2 to 4 minutes)")
+        say(f"{name(key)}: llama-server {' '.join(POOL_TOO_SMALL)} at {listed(LEVELS)} users (2 to 4 minutes)")
         try:
             rows[key] = probe_row(settings) if key == "probe" else tool_row(key, settings)
-            print(json.dumps({"bench": "peer_symptom", "tool": key, "name": title(key), "levels": LEVELS, **rows[key]}), flush=True)
+            print(json.dumps({"bench": "peer_symptom", "tool": key, "name": name(key), "levels": LEVELS, **rows[key]}), flush=True)
         except (Failed, OSError, KeyError) as failure:
             missing[key] = f"{type(failure).__name__}: {failure}" if isinstance(failure, KeyError) else str(failure)
-            print(json.dumps({"bench": "peer_symptom", "tool": key, "name": title(key), "not_measured": missing[key]}), flush=True)
-            say(f"{title(key)}: not measured: {missing[key]}")
+            print(json.dumps({"bench": "peer_symptom", "tool": key, "name": name(key), "not_measured": missing[key]}), flush=True)
+            say(f"{name(key)}: not measured: {missing[key]}")
     print()
     users = listed(LEVELS)
-    table(["tool", f"failed or cut at {users} users", "mean output tokens", "latency, s", "exit code", "CPU s", "says of the cause"],
-          [[title(key), listed(row["failed"]), listed(row["output_tokens"], "{:.0f}"), listed(row["latency_s"], "{:.1f}"), str(row["exit_code"]),
+    table(["tool", f"failed or cut at {users} users", "mean output tokens", "mean latency, s (probe: median)", "exit code", "CPU s", "what its file says of it"],
+          [[name(key), listed(row["failed"]), listed(row["output_tokens"], "{:.0f}"), listed(row["latency_s"], "{:.1f}"), str(row["exit_code"]),
             f"{row['cpu_s']:g}", row["says"] or "nothing"] for key, row in rows.items()])
     for key, reason in missing.items():
-        print(f"\n{title(key)}: not measured: {reason}")
+        print(f"\n{name(key)}: not measured: {reason}")
     return 1 if missing else 0
 
 
