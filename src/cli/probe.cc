@@ -10,6 +10,8 @@
 #include <memory>
 #include <ostream>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "adapters/asio/host.h"
 #include "adapters/asio/loop.h"
@@ -293,7 +295,7 @@ void Session::keep(answer::Record& record) {
     }
     if (store_)
         if (auto stored = store_->add_record(run_.id, record); !stored) warn_once(stored.error());
-    record.capture = {};
+    std::ignore = std::exchange(record.capture, {});  // assigning {} would keep the buffers
 }
 
 void Session::keep(answer::Sample sample) {

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -48,7 +50,13 @@ protected:
         return options.error().message;
     }
 
-    std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "fullstop_serve_flags";
+    static std::string own_folder() {
+        std::string name = testing::TempDir() + "fullstop_serve_XXXXXX";
+        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+        return name;
+    }
+
+    std::filesystem::path folder_ = own_folder();
     std::ostringstream out_;
     StoppedClock clock_;
 };

@@ -153,7 +153,7 @@ void HttpService::on(const Refused& event, ServiceActions& out) {
     if (found == live_.end()) return;
     ErrorWords words = error_words(event.end);
     words.code = event.code;
-    fail(event.id, found->second, event.end, std::move(words), event.retry_after, out);
+    fail(event.id, found->second, event.end, words, event.retry_after, out);
     live_.erase(found);
 }
 
@@ -206,7 +206,7 @@ void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end
 }
 
 /// Before the head: a status. After it: an error object, no `[DONE]`, no last chunk.
-void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, ErrorWords words, std::optional<base::Duration> retry,
+void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
                        ServiceActions& out) const {
     const std::string body = error_body(live.names, end, words);
     if (!live.head_sent) {

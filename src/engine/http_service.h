@@ -63,7 +63,7 @@ private:
     void on(const Ended& event, net::ServiceActions& out);
     void show(net::ConnectionId id, Live& live, std::string_view text, net::ServiceActions& out) const;
     void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
-    void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, ErrorWords words, std::optional<base::Duration> retry,
+    void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
               net::ServiceActions& out) const;
     std::string models_body() const;
     std::string status_body() const;

@@ -62,7 +62,7 @@ MaybeClaim client_deadline(const Record& record, const Context&) {
     claim.evidence.push_back(
         {fmt::format("the client closed after {:.1f} s with tokens still coming; {} ends answers at {:.0f} s", *elapsed / 1000, timer->who, timer->seconds),
          {record.request.id},
-         *elapsed,
+         elapsed,
          "elapsed"});
     claim.next = "raise the client's total limit, or set a limit on silence instead, and measure again";
     return claim;

@@ -60,9 +60,10 @@ void advise(Claim& claim, const Record& record, const Context& context, std::int
     const std::int64_t all = per_slot * slots;
     claim.remedies.push_back(
         {fmt::format("give each of {} slots {} tokens: -c {}", slots, per_slot, all), fmt::format("-c {}", all), static_cast<double>(all)});
-    if (slots > 1 && window * slots / per_slot >= 1)
-        claim.remedies.push_back({fmt::format("or split the same memory over fewer slots: -np {}", window * slots / per_slot),
-                                  fmt::format("-np {}", window * slots / per_slot), static_cast<double>(window * slots / per_slot)});
+    const std::int64_t fewer = window * slots / per_slot;
+    if (slots > 1 && fewer >= 1)
+        claim.remedies.push_back(
+            {fmt::format("or split the same memory over fewer slots: -np {}", fewer), fmt::format("-np {}", fewer), static_cast<double>(fewer)});
 }
 
 }  // namespace

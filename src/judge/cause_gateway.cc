@@ -49,7 +49,7 @@ void advise(Claim& claim, const Record& record, const Context& context, bool idl
         claim.remedies.push_back({"raise " + name + " above the longest answer under load", "timeout", {}});
     else
         claim.remedies.push_back({fmt::format("raise {} to {:.0f} s: twice the p99 of what answers need at this load", name, *seconds),
-                                  fmt::format("timeout {:.0f}s", *seconds), *seconds});
+                                  fmt::format("timeout {:.0f}s", *seconds), seconds});
 }
 
 void name_hop(Claim& claim, const Record& record) {

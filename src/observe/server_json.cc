@@ -291,8 +291,8 @@ void sample_fullstop_status(std::string_view body, answer::Sample& sample) {
     const json::value value = parse(body);
     const auto used = number(at(value, {"kv_tokens_used"})), pool = number(at(value, {"pool"}));
     if (used && pool && *pool > 0) sample.kv_used = *used / *pool;
-    if (const auto running = number(at(value, {"running"}))) sample.running = *running;
-    if (const auto waiting = number(at(value, {"waiting"}))) sample.waiting = *waiting;
+    if (const auto running = number(at(value, {"running"}))) sample.running = running;
+    if (const auto waiting = number(at(value, {"waiting"}))) sample.waiting = waiting;
     if (const auto reserved = number(at(value, {"kv_tokens_reserved"}))) sample.counters["kv_tokens_reserved"] = *reserved;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 /// Line breaks and control characters are replaced, so that an answer is one line for grep too.
 std::string quoted(std::string_view text) {
-    const std::string safe = one_line(text);
+    std::string safe = one_line(text);
     if (safe.find_first_of(",\"") == std::string::npos) return safe;
     std::string out = "\"";
     for (const char c : safe) out.append(c == '"' ? 2 : 1, c);

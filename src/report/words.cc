@@ -13,7 +13,7 @@ namespace {
 
 /// For a POSIX shell; plain words stay as they are.
 std::string shell_word(const std::string& text) {
-    const std::string safe = one_line(text);
+    std::string safe = one_line(text);
     if (!safe.empty() && safe.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@,+=%") == std::string::npos) return safe;
     std::string quoted = "'";
     for (const char c : safe) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

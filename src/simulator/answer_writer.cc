@@ -41,7 +41,7 @@ constexpr std::string_view kTornChunk = "120\r\ndata: {\"choices\":[{\"finish_re
 std::string_view server_header(Plays plays) {
     switch (plays) {
         case Plays::kLlamaServer: return "llama.cpp";
-        case Plays::kOllama: return "";
+        case Plays::kOllama:
         case Plays::kLocalAi: return "";
         default: return "uvicorn";
     }

@@ -25,7 +25,7 @@ std::vector<Scenario> client_and_transport_scenarios() {
                        auto& script = run.deployed.script;
                        script.lengths = {150, 200, 0.05};
                        script.timing.itl_growth = 0.6;
-                       const double step = base::to_ms(script.timing.itl) * (1 + script.timing.itl_growth * (from / 2 - 1));
+                       const double step = base::to_ms(script.timing.itl) * script.timing.growth(from / 2);
                        run.experiment.client_deadline = base::from_ms(step * 220 + 200);
                    }});
     all.push_back({"client_idle_timeout: our own limit on silence",

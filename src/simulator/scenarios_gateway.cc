@@ -39,7 +39,7 @@ void slow(VirtualRun& run, int from, base::Duration limit) {
     auto& script = run.deployed.script;
     script.lengths = kLong;
     script.timing.itl_growth = 0.6;
-    script.timing.itl = base::from_ms(base::to_ms(limit) * 0.9 / (210 * (1 + script.timing.itl_growth * (from / 2 - 1))));
+    script.timing.itl = base::from_ms(base::to_ms(limit) * 0.9 / (210 * script.timing.growth(from / 2)));
 }
 
 void add_timers(std::vector<Scenario>& all) {

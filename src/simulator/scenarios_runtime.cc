@@ -34,7 +34,7 @@ void add_limits(std::vector<Scenario>& all) {
                        script.lengths = {150, 200, 0.05};
                        script.timing.itl_growth = 0.6;
                        // Just enough for 210 tokens with half as many users.
-                       const double step = base::to_ms(script.timing.itl) * (1 + script.timing.itl_growth * (from / 2 - 1));
+                       const double step = base::to_ms(script.timing.itl) * script.timing.growth(from / 2);
                        plant(run.deployed, generation_time(base::from_ms(step * 210)));
                    }});
     all.push_back({"admission_rejected: 503 at once", either(kAdmissionRejected), {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
@@ -103,7 +103,7 @@ void add_aborts(std::vector<Scenario>& all) {
                        script.lengths = {150, 200, 0.05};
                        script.timing.itl_growth = 0.6;
                        // The first to run into our own deadline takes the others along.
-                       const double step = base::to_ms(script.timing.itl) * (1 + script.timing.itl_growth * (from / 2 - 1));
+                       const double step = base::to_ms(script.timing.itl) * script.timing.growth(from / 2);
                        run.experiment.client_deadline = base::from_ms(step * 220 + 200);
                        run.experiment.stagger = milliseconds(120);
                        plant(run.deployed, cancel_with_others(silent_ending(BodyEnd::kLastChunk)));

@@ -201,8 +201,7 @@ void ScriptedServer::State::step() {
         if (answer->sequence.state == State_::kDecoding && answer->sequence.paused_until <= now_) running.push_back(answer.get());
     for (auto* answer : running)
         if (answer->sequence.live()) make_token(*answer, static_cast<int>(running.size()));
-    const double factor =
-        (1 + plan.timing.itl_growth * std::max(static_cast<double>(running.size()) - 1, 0.0)) * std::exp(plan.timing.jitter * random_.normal());
+    const double factor = plan.timing.growth(static_cast<int>(running.size())) * std::exp(plan.timing.jitter * random_.normal());
     next_step = now_ + base::Duration(static_cast<std::int64_t>(static_cast<double>(plan.timing.itl.count()) * factor));
 }
 

@@ -22,6 +22,9 @@ struct Timing {
     base::Duration itl = std::chrono::milliseconds(12);  ///< alone
     double itl_growth = 0.2;                             ///< added share for each further running sequence
     double jitter = 0.08;                                ///< sigma of each step's length
+
+    /// Factor on `itl` while `running` sequences share a step.
+    double growth(int running) const { return 1 + itl_growth * (running > 1 ? running - 1 : 0); }
 };
 
 /// Natural variance: answers that leave their baseline text because the batch had another shape.

@@ -120,7 +120,7 @@ struct VirtualWorld::State {
     bool parts_done() const {
         return std::ranges::all_of(parts, [](const HostedPart& hosted) { return hosted.part == nullptr || hosted.part->done(); });
     }
-    void tell(std::size_t part, net::Event event);
+    void tell(std::size_t part, const net::Event& event);
     void obey(std::size_t part, net::Actions& list);
     void connect(std::size_t part, const net::Connect& action);
     void send(std::size_t part, net::Send& action);
@@ -148,7 +148,7 @@ void VirtualWorld::State::start_parts() {
     }
 }
 
-void VirtualWorld::State::tell(std::size_t part, net::Event event) {
+void VirtualWorld::State::tell(std::size_t part, const net::Event& event) {
     if (parts[part].part == nullptr || parts[part].part->done()) return;
     actions.clear();
     parts[part].part->on(event, actions);

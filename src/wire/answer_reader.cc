@@ -128,7 +128,7 @@ struct AnswerReader::State final : BodySink {
             case StreamEnd::Kind::kRst: return Transport::kReset;
             case StreamEnd::Kind::kTimedOut: return Transport::kTimedOut;
             case StreamEnd::Kind::kClosedByUs: return Transport::kClosedByUs;
-            case StreamEnd::Kind::kFin: break;
+            case StreamEnd::Kind::kFin:
             case StreamEnd::Kind::kUnknown: break;
         }
         const bool open = framed && framing.framing() == answer::Framing::kUntilClose;

@@ -236,10 +236,13 @@ void Child::when_ended(std::function<void(ChildEnd)> call) {
     std::optional<ChildEnd> already;
     {
         const std::lock_guard held(state_->lock);
+        if (!state_->end) {
+            state_->on_end = std::move(call);
+            return;
+        }
         already = state_->end;
-        if (!already) state_->on_end = std::move(call);
     }
-    if (already) call(*already);
+    call(*already);
 }
 
 ChildEnd Child::end(base::Duration limit) {
