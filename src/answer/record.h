@@ -53,6 +53,19 @@ struct Capture {
     bool truncated = false;  ///< stopped keeping at the limit on capture size; the reader went on
 };
 
+/// What the raw bytes showed beside the answer: legal shapes that common clients misread, and marks of a hop.
+struct StreamShape {
+    bool crlf_events = false;                   ///< events end in CRLF
+    bool tight_data = false;                    ///< no space after `data:`
+    bool id_or_retry = false;                   ///< `id:` or `retry:` lines
+    bool leading_colon = false;                 ///< a text that begins with a colon, as a comment does
+    bool comment_as_data = false;               ///< a keepalive comment that came back as data
+    std::optional<std::int64_t> created_first;  ///< `created` of the first event, in seconds of the server's own clock
+    std::optional<std::int64_t> created_last;
+
+    bool operator==(const StreamShape&) const = default;
+};
+
 struct Record {
     Request request;
     Timeline timeline;
@@ -72,6 +85,7 @@ struct Record {
     std::int64_t unread_events = 0;  ///< events that could not be understood (kept in the capture)
     std::string response_id;
     std::string response_model;  ///< as the last event named it; "" can be evidence (Ollama)
+    StreamShape shape;
 
     // Its end
     EndFacts end;

@@ -323,7 +323,7 @@ bool could_not_measure(const answer::Run& run, const judge::RunJudgement& judgem
 int Session::conclude() {
     if (store_)
         if (auto finished = store_->finish_run(run_); !finished) warn_once(finished.error());
-    // Judged as it is stored, raw bytes included: `report` reads the same and must say the same.
+    // Judged as it is stored: `report` reads the same and must say the same.
     if (store_ && !warned_) {
         if (auto stored_run = store_->load(run_.id)) {
             run_ = std::move(*stored_run);

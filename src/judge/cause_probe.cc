@@ -1,6 +1,6 @@
 // measurement_artefact. Needs: an answer that our own limits or an interruption ended, or bytes that our reader could not
 // read. Refuted by: an end of the server's own. Recommends: repeating the measurement.
-// client_misread (a candidate, never the verdict on whole bytes). Needs: bytes in the capture that are legal and that
+// client_misread (a candidate, never the verdict on whole bytes). Needs: shapes of the bytes that are legal and that
 // common clients are known to misread. Recommends: looking at the client, not at the server.
 #include <fmt/format.h>
 
@@ -37,17 +37,16 @@ MaybeClaim measurement_artefact(const answer::Record& record, const Context& con
 
 MaybeClaim client_misread(const answer::Record& record, const Context&) {
     if (!looks_natural(record) && end_kind(record) != EndKind::kLength) return std::nullopt;
-    const std::string_view bytes = record.capture.bytes;
     std::string shapes;
     const auto note = [&](bool present, std::string_view text) {
         if (present) shapes += (shapes.empty() ? "" : "; ") + std::string(text);
     };
     note(record.comments > 0, fmt::format("{} comment lines", record.comments));
-    note(contains(bytes, "}\r\n\r\ndata:"), "events end in CRLF");
-    note(contains(bytes, "\ndata:{"), "no space after `data:`");
-    note(contains(bytes, "\nid:") || contains(bytes, "\nretry:"), "`id:` or `retry:` lines");
+    note(record.shape.crlf_events, "events end in CRLF");
+    note(record.shape.tight_data, "no space after `data:`");
+    note(record.shape.id_or_retry, "`id:` or `retry:` lines");
     note(record.finish_events > 1, fmt::format("{} events with a finish reason", record.finish_events));
-    note(contains(bytes, "\"content\":\":"), "text that begins with a colon, as a comment does");
+    note(record.shape.leading_colon, "text that begins with a colon, as a comment does");
     note(!record.end.terminator && end_kind(record) != EndKind::kNone, "a finish reason and no terminator");
     if (shapes.empty()) return std::nullopt;
     Claim claim{Cause::kClientMisread, Confidence::kUnresolved};

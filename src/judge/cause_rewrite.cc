@@ -11,8 +11,7 @@
 namespace fullstop::judge {
 
 MaybeClaim gateway_rewrite(const answer::Record& record, const Context&) {
-    const std::string_view bytes = record.capture.bytes;
-    const bool comment_as_data = contains(bytes, "data: : ") || contains(bytes, "data: :\n");
+    const bool comment_as_data = record.shape.comment_as_data;
     const bool destroyed = contains(record.text, "\xEF\xBF\xBD\xEF\xBF\xBD") || contains(record.text, "\xEF\xBF\xBD");
     if (!comment_as_data && !destroyed) return std::nullopt;
     Claim claim{answer::Cause::kGatewayRewrite, answer::Confidence::kWeak};

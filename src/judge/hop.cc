@@ -1,7 +1,6 @@
 #include "judge/hop.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "judge/words.h"
@@ -47,17 +46,7 @@ bool html_body(const answer::Record& record) {
 }
 
 std::optional<ServerStamps> server_stamps(const answer::Record& record) {
-    constexpr std::string_view kKey = "\"created\":";
-    const std::string_view bytes = record.capture.bytes;
-    const auto read = [&](std::size_t at) -> std::optional<std::int64_t> {
-        if (at == std::string_view::npos) return std::nullopt;
-        at += kKey.size();
-        while (at < bytes.size() && bytes[at] == ' ') ++at;
-        std::int64_t value = 0;
-        const auto [end, trouble] = std::from_chars(bytes.data() + at, bytes.data() + bytes.size(), value);
-        return trouble == std::errc() ? std::optional(value) : std::nullopt;
-    };
-    const auto first = read(bytes.find(kKey)), last = read(bytes.rfind(kKey));
+    const auto first = record.shape.created_first, last = record.shape.created_last;
     if (!first || !last || *last <= *first) return std::nullopt;
     return ServerStamps{*first, *last};
 }

@@ -22,8 +22,8 @@ bool invents_ends(const Hop& hop);
 /// The error body is a page for people: no LLM server of the catalogue sends one.
 bool html_body(const answer::Record& record);
 
-/// Seconds between the first and the last `created` of the events in the kept bytes: some servers stamp each event
-/// with their own clock. Absent when the stamps never change or the capture is gone.
+/// Seconds between the first and the last `created` of the events: some servers stamp each event with their own clock.
+/// Absent when the stamps never change.
 struct ServerStamps {
     std::int64_t first = 0;
     std::int64_t last = 0;

@@ -10,6 +10,7 @@
 #include "wire/http_framing.h"
 #include "wire/json.h"
 #include "wire/limits.h"
+#include "wire/stream_shape.h"
 #include "wire/transcript.h"
 
 namespace fullstop::wire {
@@ -218,6 +219,7 @@ void AnswerReader::bytes(std::string_view bytes, base::Duration at, answer::Stam
 void AnswerReader::end(StreamEnd end, base::Duration at) {
     state_->now = at;
     state_->finish(end.kind);
+    state_->record->shape = shape_of(state_->record->capture.bytes);
 }
 
 bool AnswerReader::complete() const { return state_->input == Input::kHttp && state_->framing.complete(); }

@@ -55,6 +55,7 @@ Database open_for_reading(const fs::path& file) {
 }
 
 base::Result<void> check_owner(SQLite::Database& database, const fs::path& file, bool may_be_empty) {
+    SQLite::Transaction moment(database);  // another process may be making the tables
     const int version = database.execAndGet("PRAGMA user_version").getInt();
     const int owner = database.execAndGet("PRAGMA application_id").getInt();
     const bool empty = database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
@@ -69,9 +70,24 @@ base::Result<void> check_owner(SQLite::Database& database, const fs::path& file,
     return {};
 }
 
+/// Changing to the write-ahead log needs the file alone, and for that SQLite does not wait by itself: two processes that make
+/// one file at once would refuse each other. Where the log is not to be had (some network file systems), SQLite keeps its
+/// rollback journal, which is as safe.
+void use_write_ahead_log(SQLite::Database& database) {
+    constexpr int kAgainMs = 20;
+    for (int waited = 0;; waited += kAgainMs) {
+        try {
+            database.execAndGet("PRAGMA journal_mode = WAL");
+            return;
+        } catch (const SQLite::Exception& exception) {
+            if ((exception.getErrorCode() & 0xFF) != SQLITE_BUSY || waited >= kBusyMs) throw;
+        }
+        sqlite3_sleep(kAgainMs);
+    }
+}
+
 void prepare_for_writing(SQLite::Database& database, base::Bytes largest) {
-    // Where a write-ahead log is not to be had (some network file systems), SQLite keeps its rollback journal, which is as safe.
-    database.execAndGet("PRAGMA journal_mode = WAL");
+    use_write_ahead_log(database);
     // NORMAL: nothing is lost when the process dies; a power cut may take the last answers, but never breaks the file.
     database.exec("PRAGMA synchronous = NORMAL");
     database.exec("PRAGMA foreign_keys = ON");

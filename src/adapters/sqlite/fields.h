@@ -62,10 +62,15 @@ void fields(Visitor& v, Disconnect& d) {
     v("by", d.by), v("kind", d.kind), v("at_byte", d.at_byte);
 }
 template <class Visitor>
+void fields(Visitor& v, StreamShape& s) {
+    v("crlf_events", s.crlf_events), v("tight_data", s.tight_data), v("id_or_retry", s.id_or_retry), v("leading_colon", s.leading_colon);
+    v("comment_as_data", s.comment_as_data), v("created_first", s.created_first), v("created_last", s.created_last);
+}
+template <class Visitor>
 void fields(Visitor& v, Record& r) {
     v("request", r.request), v("timeline", r.timeline), v("status", r.status), v("headers", r.headers), v("http_version", r.http_version);
     v("framing", r.framing), v("text_events", r.text_events), v("comments", r.comments), v("unread_events", r.unread_events);
-    v("response_id", r.response_id), v("response_model", r.response_model), v("end", r.end), v("disconnect", r.disconnect);
+    v("response_id", r.response_id), v("response_model", r.response_model), v("shape", r.shape), v("end", r.end), v("disconnect", r.disconnect);
     v("server_errors", r.server_errors), v("stop_details", r.stop_details), v("finish_events", r.finish_events);
     v("requested_max_tokens", r.requested_max_tokens), v("effective_max_tokens", r.effective_max_tokens);
     v("prompt_tokens", r.prompt_tokens), v("cached_tokens", r.cached_tokens), v("output_tokens", r.output_tokens);

@@ -21,6 +21,7 @@ constexpr const char* kInsertRecord =
 constexpr const char* kInsertSample =
     "INSERT INTO samples (run, at_ns, arm, kv_used, running, waiting, preemptions, free_bytes, server_bytes, counters) VALUES (?,?,?,?,?,?,?,?,?,?)";
 constexpr const char* kSelectRecords = "SELECT text, reasoning, tool_calls, recorded, gaps, capture, arrivals FROM records WHERE run = ? ORDER BY seq";
+constexpr const char* kSelectRecordsOnly = "SELECT text, reasoning, tool_calls, recorded, gaps, x'', x'' FROM records WHERE run = ? ORDER BY seq";
 constexpr const char* kSelectSamples =
     "SELECT at_ns, arm, kv_used, running, waiting, preemptions, free_bytes, server_bytes, counters FROM samples WHERE run = ? ORDER BY seq";
 constexpr const char* kSelectRun =
@@ -81,8 +82,8 @@ answer::Run run_of(SQLite::Statement& row) {
     return run;
 }
 
-void read_records(SQLite::Database& database, answer::Run& run) {
-    SQLite::Statement rows(database, kSelectRecords);
+void read_records(SQLite::Database& database, answer::Run& run, Captures captures) {
+    SQLite::Statement rows(database, captures == Captures::kLoaded ? kSelectRecords : kSelectRecordsOnly);
     rows.bind(1, run.id);
     while (rows.executeStep()) {
         answer::Record& record = run.records.emplace_back();
@@ -257,7 +258,7 @@ base::Result<void> Store::finish_run(const answer::Run& run) {
     });
 }
 
-base::Result<answer::Run> Store::load(std::string_view id) const {
+base::Result<answer::Run> Store::load(std::string_view id, Captures captures) const {
     const auto found = state_->attempt("looking for a run", [&] { return matching(*state_->database, id); });
     if (!found) return std::unexpected(found.error());
     if (found->size() != 1)
@@ -271,7 +272,7 @@ base::Result<answer::Run> Store::load(std::string_view id) const {
         row.bind(1, found->front());
         expect(row.executeStep(), "the run that was just found");
         answer::Run run = run_of(row);
-        read_records(*state_->database, run);
+        read_records(*state_->database, run, captures);
         read_samples(*state_->database, run);
         if (row.getColumn(14).getInt() == 0) mark_unfinished(run);
         return run;

@@ -29,6 +29,9 @@ struct RunEntry {
     bool interrupted = false;  ///< by the user
 };
 
+/// Whether a loaded run brings the raw bytes of its answers.
+enum class Captures { kLeft, kLoaded };
+
 class Store {
 public:
     enum class Access {
@@ -55,8 +58,8 @@ public:
     base::Result<void> finish_run(const answer::Run& run);
 
     /// `id`, a beginning of an id that only one run has, or "last". A run whose process died is marked interrupted, with a
-    /// note, and its elapsed time is that of its last answer.
-    base::Result<answer::Run> load(std::string_view id) const;
+    /// note, and its elapsed time is that of its last answer. Raw bytes are most of a store, and judge needs none.
+    base::Result<answer::Run> load(std::string_view id, Captures captures = Captures::kLeft) const;
     /// Newest first.
     base::Result<std::vector<RunEntry>> list() const;
 

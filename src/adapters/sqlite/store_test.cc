@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <fstream>
+#include <stdexcept>
+#include <utility>
 
 namespace fullstop::adapters::sqlite {
 namespace {
@@ -44,7 +47,11 @@ protected:
         fs::permissions(folder, fs::perms::owner_all);
         fs::remove_all(folder);
     }
-    Store writing() { return Store::open(file, Store::Access::kWrite).value(); }
+    Store writing() {
+        auto opened = Store::open(file, Store::Access::kWrite);
+        if (!opened) throw std::runtime_error(opened.error().message);
+        return std::move(*opened);
+    }
     Store reading() { return Store::open(file, Store::Access::kRead).value(); }
 
     fs::path folder;
@@ -55,8 +62,13 @@ protected:
 template <class Work>
 pid_t in_child(Work work) {
     const pid_t child = fork();
-    if (child == 0) _exit(work());
-    return child;
+    if (child != 0) return child;
+    try {
+        _exit(work());
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "in a process of its own: %s\n", error.what());
+    }
+    _exit(99);
 }
 int exit_code_of(pid_t child) {
     int status = 0;
