@@ -343,9 +343,13 @@ void Probe::State::drop_pending(int keep) {
     std::erase_if(pending, [&](const answer::Request& request) { return request.repeat >= std::max(keep, filled); });
 }
 
-/// A prompt that nobody has run yet goes from every level.
+/// A prompt that nobody has run yet goes from every level, unless a level would then have fewer answers than users: it
+/// would not be the load that it is called.
 bool Probe::State::drop_prompt() {
     if (prompts_left() <= kLeastPrompts) return false;
+    for (std::size_t i = step; i < experiment().order.size(); ++i)
+        if ((prompts_left() - 1) * static_cast<std::size_t>(experiment().order[i].repeats) < static_cast<std::size_t>(experiment().order[i].concurrency))
+            return false;
     const auto unseen = std::find_if(experiment().prompts.rbegin(), experiment().prompts.rend(),
                                      [&](const answer::Prompt& prompt) { return !prompts_seen.contains(prompt.id) && !prompts_dropped.contains(prompt.id); });
     if (unseen == experiment().prompts.rend()) return false;

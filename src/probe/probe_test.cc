@@ -509,6 +509,14 @@ TEST(Probe, AVerySlowServerStillGetsABaselineAndTheHighestLevel) {
     EXPECT_LE(trial.run.elapsed, 11min);
 }
 
+TEST(Probe, PromptsAreNotDroppedUntilALevelHasFewerAnswersThanUsers) {
+    Trial trial(8, 2, {1, 2, 4, 8});
+    trial.run.experiment.budget = 10min;
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 60, 1s); });  // after a fifth of the budget most prompts are unseen
+    trial.probe(host);
+    EXPECT_TRUE(trial.level(8).empty() || trial.level(8).size() >= 8u) << trial.level(8).size() << " answers are not the load of 8 users";
+}
+
 TEST(Probe, AtTheBudgetsEndNothingStartsAndWhatStillRunsIsClosedAfterTheGrace) {
     Trial trial(2, 1, {1, 2});
     trial.run.experiment.budget = 30s;
