@@ -75,10 +75,12 @@ class RealLlamaServer(unittest.TestCase):
         self.assertIn("256", " ".join(e["text"] for e in verdict["evidence"]), "P+C equals what the server reports")
 
     def test_ample_memory_is_only_slower(self):
-        with LlamaServer("-c", "8192", "-np", "8", "-kvu") as server:
-            result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", "--budget", "100s", folder=self.folder)
-        self.assertEqual(result.returncode, 0)
-        self.assertIn(run["verdict"]["value"], ("latency_only", "unaffected", "sampling_variance"))
+        """AMPLE_RUNS=5 repeats it: no verdict of luck."""
+        for number in range(int(os.environ.get("AMPLE_RUNS", "1"))):
+            with self.subTest(run=number), LlamaServer("-c", "8192", "-np", "8", "-kvu") as server:
+                result, run = probe(server.url, "--max-tokens", "400", "--levels", "1,8", "--repeat", "1", "--budget", "120s", folder=self.folder)
+                self.assertEqual(result.returncode, 0)
+                self.assertIn(run["verdict"]["value"], ("latency_only", "unaffected"))
 
 
 if __name__ == "__main__":
