@@ -50,7 +50,7 @@ int serve(World& world, const ServeWords& words) {
                                                .entropy = static_cast<std::uint64_t>(wall.unix_ns),
                                                .started = loop.clock().now(),
                                                .started_wall = wall},
-                                   .engine = {.max_queue = options->max_queue}});
+                                   .engine = {.max_queue = options->max_queue, .admission = options->admission}});
     if (!serving) return fail(world, serving.error());
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;

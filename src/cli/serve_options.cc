@@ -68,9 +68,8 @@ base::Result<void> check_numbers(const ServeWords& words) {
     if (words.max_queue < 0) return base::usage_error(fmt::format("--max-queue {} is out of range", words.max_queue), "0 or more");
     if (words.threads < 0 || words.threads > kMaxThreads)
         return base::usage_error(fmt::format("--threads {} is out of range", words.threads), fmt::format("1 to {}; 0 chooses", kMaxThreads));
-    if (words.admission != "reserve")
-        return base::usage_error(fmt::format("--admission {} is not available", words.admission),
-                                 "this version admits by reservation only: --admission reserve");
+    if (!engine::parse_admission(words.admission))
+        return base::usage_error(fmt::format("--admission {} is not known", words.admission), "reserve, forecast or eager");
     return {};
 }
 
@@ -83,12 +82,16 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--kv-type", words.kv_type, "q8_0 or f16")->capture_default_str();
     app.add_option("--kv-layout", words.kv_layout, "streams (each answer owns its window) or unified (all share the pool)")->capture_default_str();
     app.add_option("--max-sequences", words.max_sequences, "answers computed at once")->capture_default_str();
-    app.add_option("--admission", words.admission, "reserve: an answer starts when its longest course fits, and then never runs out")->capture_default_str();
+    app.add_option("--admission", words.admission,
+                   "when an answer starts: when its longest course fits (reserve), what answers came to lately (forecast), or its prompt (eager)")
+        ->capture_default_str();
     app.add_option("--max-queue", words.max_queue, "requests that may wait; more are refused with an estimate")->capture_default_str();
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
     app.footer(
+        "With forecast and eager more answers share a small cache; when it runs full, the newest is paused, and computed again when\n"
+        "there is room: it comes later and loses nothing. No answer is paused twice.\n"
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"
@@ -114,6 +117,7 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
     options.load.max_sequences = words.max_sequences;
     options.load.threads = words.threads > 0 ? words.threads : llama::default_threads();
     options.max_queue = static_cast<std::size_t>(words.max_queue);
+    options.admission = *engine::parse_admission(words.admission);
     options.drain = *drain;
     options.quiet = words.quiet;
     return options;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/world.h"
+#include "engine/admission.h"
 #include "engine/limits.h"
 
 namespace fullstop::cli {
@@ -26,6 +27,7 @@ struct ServeOptions {
     std::string host;
     std::uint16_t port = 0;
     std::size_t max_queue = 0;
+    engine::AdmissionMode admission = engine::AdmissionMode::kReserve;
     base::Duration drain{};
     bool quiet = false;
 };

@@ -94,10 +94,14 @@ TEST_F(ServeFlags, AddressesOfBothKindsAreRead) {
 
 TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
     const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},     {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
-        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},      {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
-        {"--admission", [](ServeWords& w) { w.admission = "eager"; }}, {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
-        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},      {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
+        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},
+        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
+        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }},
+        {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
+        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},
+        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
         {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
     };
     for (const auto& [flag, change] : changes) EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;

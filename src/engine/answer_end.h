@@ -32,6 +32,8 @@ struct AnswerNumbers {
     base::Tokens prompt_tokens;
     base::Tokens output_tokens;  ///< tokens of the answer; the end token is not one of them
     std::optional<base::Duration> queue, ttft;
+    int pauses = 0;           ///< times it was put back for want of memory; its tokens are computed again, none is lost
+    base::Duration paused{};  ///< in all
     base::Bytes kv_bytes_peak;
 };
 
@@ -77,9 +79,10 @@ using EngineEvents = std::vector<EngineEvent>;
 struct Occupancy {
     std::int64_t running = 0, waiting = 0;
     base::Tokens kv_used;      ///< tokens in KV
-    base::Tokens kv_reserved;  ///< worst case of all running sequences, in whole blocks
+    base::Tokens kv_reserved;  ///< owned by and promised to running sequences, in whole blocks
     base::Tokens kv_total;
     std::int64_t steps = 0;
+    std::int64_t preemptions = 0;  ///< pauses so far
     bool operator==(const Occupancy&) const = default;
 };
 

@@ -12,12 +12,27 @@ BlockPool::BlockPool(Tokens total, Tokens block) : block_(block), total_{total.c
     FULLSTOP_ASSERT(total_.count > 0, "a pool holds at least one block");
 }
 
-void BlockPool::reserve(SequenceId id, Tokens worst_case) {
-    FULLSTOP_ASSERT(can_reserve(worst_case), "a reservation fits the free blocks");
-    const Blocks blocks = base::blocks_for(worst_case, block_);
+void BlockPool::reserve(SequenceId id, Tokens tokens) {
+    FULLSTOP_ASSERT(can_reserve(tokens), "a reservation fits the free blocks");
+    const Blocks blocks = base::blocks_for(tokens, block_);
     const bool fresh = holdings_.emplace(id, Holding{.owned = {}, .promised = blocks}).second;
     FULLSTOP_ASSERT(fresh, "a sequence reserves once");
     promised_ += blocks;
+}
+
+bool BlockPool::can_extend(SequenceId id, Tokens tokens) const {
+    const auto found = holdings_.find(id);
+    FULLSTOP_ASSERT(found != holdings_.end(), "only a sequence with a reservation is extended");
+    return base::blocks_for(tokens, block_) <= found->second.owned + found->second.promised + free();
+}
+
+void BlockPool::extend(SequenceId id, Tokens tokens) {
+    FULLSTOP_ASSERT(can_extend(id, tokens), "an extension fits the free blocks");
+    Holding& holding = holdings_.find(id)->second;
+    const Blocks more = base::blocks_for(tokens, block_) - holding.owned - holding.promised;
+    if (more.count <= 0) return;
+    holding.promised += more;
+    promised_ += more;
 }
 
 void BlockPool::grow(SequenceId id, Tokens tokens) {
@@ -25,7 +40,7 @@ void BlockPool::grow(SequenceId id, Tokens tokens) {
     FULLSTOP_ASSERT(found != holdings_.end(), "only a sequence with a reservation grows");
     Holding& holding = found->second;
     const Blocks more = base::blocks_for(tokens, block_) - holding.owned;
-    FULLSTOP_ASSERT(more.count >= 0 && more <= holding.promised, "a sequence grows within its reservation");
+    FULLSTOP_ASSERT(more.count >= 0 && more <= holding.promised, "a sequence grows within its promise");
     holding.owned += more;
     holding.promised -= more;
     owned_ += more;

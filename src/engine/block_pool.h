@@ -1,7 +1,8 @@
 // How much KV memory is promised and used, in blocks, exactly.
 //
-// Every sequence reserves its worst case before it starts and takes blocks out of that promise as it grows. The pool
-// places nothing: libllama chooses cells itself, and since the sum of promises never exceeds the pool, it always finds some.
+// Every sequence is promised a number of blocks before it starts, takes out of that promise as it grows, and may be
+// promised more out of what is free. The pool places nothing: libllama chooses cells itself, and since what is owned and promised never
+// exceeds the pool, it always finds some.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,14 @@ public:
     /// A pool of `total` tokens, rounded down to whole blocks of `block`.
     BlockPool(base::Tokens total, base::Tokens block);
 
-    bool can_reserve(base::Tokens worst_case) const { return base::blocks_for(worst_case, block_) <= free(); }
+    bool can_reserve(base::Tokens tokens) const { return base::blocks_for(tokens, block_) <= free(); }
     /// Asserts can_reserve().
-    void reserve(SequenceId id, base::Tokens worst_case);
-    /// The sequence now holds `tokens` in KV. Asserts that this is within its reservation; it never shrinks.
+    void reserve(SequenceId id, base::Tokens tokens);
+    /// What it owns, its promise and what is free hold `tokens`.
+    bool can_extend(SequenceId id, base::Tokens tokens) const;
+    /// Promises it more, until it may hold `tokens`. Asserts can_extend().
+    void extend(SequenceId id, base::Tokens tokens);
+    /// The sequence now holds `tokens` in KV. Asserts that this is within its promise; it never shrinks.
     void grow(SequenceId id, base::Tokens tokens);
     /// Frees everything the sequence owned or was promised.
     void release(SequenceId id);

@@ -32,9 +32,24 @@ TEST(BlockPool, PromisesTurnIntoOwnedBlocksAndComeBackWhole) {
 TEST(BlockPool, GrowingBeyondAPromiseIsABug) {
     BlockPool pool(Tokens{64}, Tokens{16});
     pool.reserve(1, Tokens{16});
-    EXPECT_DEATH(pool.grow(1, Tokens{17}), "within its reservation");
+    EXPECT_DEATH(pool.grow(1, Tokens{17}), "within its promise");
     EXPECT_DEATH(pool.reserve(1, Tokens{16}), "reserves once");
     EXPECT_DEATH(pool.reserve(2, Tokens{64}), "fits the free blocks");
+}
+
+TEST(BlockPool, APromiseGrowsOutOfWhatIsFreeAndNoFurther) {
+    BlockPool pool(Tokens{64}, Tokens{16});
+    pool.reserve(1, Tokens{16});
+    pool.reserve(2, Tokens{16});
+    EXPECT_TRUE(pool.can_extend(1, Tokens{48}));
+    EXPECT_FALSE(pool.can_extend(1, Tokens{49}));
+    pool.extend(1, Tokens{33});
+    pool.extend(1, Tokens{20});  // has it already
+    EXPECT_EQ(pool.promised(), base::Blocks{4});
+    pool.grow(1, Tokens{33});
+    EXPECT_EQ(pool.free(), base::Blocks{0});
+    EXPECT_DEATH(pool.extend(2, Tokens{17}), "fits the free blocks");
+    pool.check();
 }
 
 TEST(BlockPool, FreePromisedAndOwnedAreAllBlocksAfterAnyHistory) {

@@ -45,7 +45,8 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
 
 }  // namespace
 
-Engine::Engine(Backend& backend, EngineOptions options) : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens) {
+Engine::Engine(Backend& backend, EngineOptions options)
+    : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens), admission_(options.admission) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
 
@@ -71,6 +72,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
 
     const Tokens limit = submission.max_tokens.value_or(window - prompt);
     waiting_.push_back(std::make_unique<Sequence>(Sequence{.id = submission.id,
+                                                           .rank = next_rank_++,
                                                            .tokens = std::move(tokens),
                                                            .prompt = prompt,
                                                            .in_kv = {},
@@ -81,32 +83,75 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                                                            .arrived = submission.arrived,
                                                            .admitted = {},
                                                            .first_token = {},
-                                                           .last_token = {}}));
+                                                           .last_token = {},
+                                                           .paused_since = {}}));
     admit(now, out);
-    if (waiting_.size() <= options_.max_queue) return;
+    const auto queued = std::ranges::count_if(waiting_, [](const Owned& s) { return !s->admitted; });
+    if (std::cmp_less_equal(queued, options_.max_queue)) return;
     waiting_.pop_back();  // only the newest can be too much: the others were within the limit before it came
     const Duration wait = estimate_wait(now);
     refuse(Cause::kAdmissionRejected, "queue_full",
            fmt::format("{} answers are running and {} requests are waiting, which is the limit; about {:.0f} s until one more could wait", running_.size(),
-                       waiting_.size(), base::to_seconds(wait)),
+                       queued - 1, base::to_seconds(wait)),
            wait);
 }
 
 /// Strictly by arrival: nobody passes the head of the queue, so nobody waits for ever.
 void Engine::admit(Instant now, EngineEvents& out) {
-    while (!waiting_.empty() && std::cmp_less(running_.size(), backend_.facts().max_sequences) && pool_.can_reserve(waiting_.front()->worst_case())) {
+    while (!waiting_.empty() && std::cmp_less(running_.size(), backend_.facts().max_sequences) && pool_.can_reserve(admission_.footprint(*waiting_.front()))) {
         Owned sequence = std::move(waiting_.front());
         waiting_.pop_front();
-        pool_.reserve(sequence->id, sequence->worst_case());
-        sequence->admitted = now;
-        out.emplace_back(Admitted{sequence->id, now});
-        running_.push_back(std::move(sequence));
+        pool_.reserve(sequence->id, admission_.footprint(*sequence));
+        if (!sequence->admitted) {
+            sequence->admitted = now;
+            out.emplace_back(Admitted{sequence->id, now});
+        }
+        running_.insert(std::ranges::upper_bound(running_, sequence->rank, {}, [](const Owned& s) { return s->rank; }), std::move(sequence));
     }
+}
+
+/// The next token of every decoding sequence gets its room, the oldest first. Some may be paused for it.
+void Engine::make_room(Instant now) {
+    std::vector<Sequence*> decoding;
+    for (const Owned& sequence : running_)
+        if (sequence->decoding()) decoding.push_back(sequence.get());
+    for (Sequence* sequence : decoding) {
+        const Tokens next = sequence->in_kv + Tokens{1};
+        while (sequence->pauses == 0 && !pool_.can_extend(sequence->id, next)) {
+            Sequence* newest = newest_that_may_pause();
+            pause(now, *newest);
+        }
+        if (sequence->pauses == 0) pool_.extend(sequence->id, next);
+    }
+}
+
+/// Those that were paused before hold their worst case and need nothing. Never null while one decodes that was not.
+Sequence* Engine::newest_that_may_pause() const {
+    const auto found = std::ranges::find(running_.rbegin(), running_.rend(), 0, [](const Owned& s) { return s->pauses; });
+    return found == running_.rend() ? nullptr : found->get();
+}
+
+/// Back to the queue with its tokens, its sampler and its text; only KV is given up.
+void Engine::pause(Instant now, Sequence& sequence) {
+    FULLSTOP_ASSERT(sequence.pauses == 0, "no answer is paused twice");
+    backend_.remove(sequence.id);
+    pool_.release(sequence.id);
+    kv_used_ -= sequence.in_kv;
+    sequence.in_kv = {};
+    ++sequence.pauses;
+    ++pauses_;
+    sequence.paused_since = now;
+    const auto found = std::ranges::find(running_, &sequence, [](const Owned& s) { return s.get(); });
+    Owned owned = std::move(*found);
+    running_.erase(found);
+    const auto place = std::ranges::find_if(waiting_, [&](const Owned& s) { return s->rank > owned->rank; });
+    waiting_.insert(place, std::move(owned));
 }
 
 bool Engine::plan(Instant now, EngineEvents& out) {
     FULLSTOP_ASSERT(runs_.empty(), "a step is committed before the next is planned");
     admit(now, out);
+    make_room(now);
     for (const Owned& sequence : running_)
         if (sequence->decoding()) plan_run(*sequence, Tokens{1});
     Tokens budget = runs_.empty() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
@@ -162,6 +207,7 @@ void Engine::after_row(Instant now, Sequence& sequence, std::span<const float> l
     if (sequence.last_token) produced.gap = now - *sequence.last_token;
     if (!sequence.first_token) sequence.first_token = now;
     sequence.last_token = now;
+    if (const auto since = std::exchange(sequence.paused_since, std::nullopt)) sequence.paused += now - *since;
     out.emplace_back(std::move(produced));
     if (const auto& stop = sequence.gate.stopped_by()) return end(now, sequence, Cause::kStopString, fmt::format("stop string \"{}\"", *stop), out);
     if (sequence.output() < sequence.limit) return;
@@ -191,7 +237,7 @@ void Engine::cancel(Instant now, SequenceId id, Cause cause, std::string detail,
     if (const auto found = std::ranges::find_if(running_, has_id); found != running_.end()) {
         end(now, **found, cause, std::move(detail), out);
     } else if (const auto queued = std::ranges::find_if(waiting_, has_id); queued != waiting_.end()) {
-        out.emplace_back(Ended{id, now, {}, {cause, std::move(detail), numbers_of(**queued)}});
+        out.emplace_back(Ended{id, now, (*queued)->gate.flush(), {cause, std::move(detail), numbers_of(**queued)}});
         waiting_.erase(queued);
     }
     check();
@@ -207,6 +253,7 @@ void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detai
     mean_service_s_ = mean_service_s_ == 0 ? service : (1 - kNewestWeight) * mean_service_s_ + kNewestWeight * service;
     out.emplace_back(
         Ended{sequence.id, now, sequence.gate.stopped_by() ? std::string() : sequence.gate.flush(), {cause, std::move(detail), numbers_of(sequence)}});
+    admission_.ended(sequence.output());
     backend_.remove(sequence.id);
     pool_.release(sequence.id);
     kv_used_ -= sequence.in_kv;
@@ -221,6 +268,8 @@ AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
     numbers.output_tokens = sequence.output();
     if (sequence.admitted) numbers.queue = *sequence.admitted - sequence.arrived;
     if (sequence.first_token) numbers.ttft = *sequence.first_token - sequence.arrived;
+    numbers.pauses = sequence.pauses;
+    numbers.paused = sequence.paused;
     numbers.kv_bytes_peak = backend_.facts().kv_bytes_per_token * sequence.in_kv.count;
     return numbers;
 }
@@ -241,7 +290,8 @@ Occupancy Engine::occupancy() const {
             .kv_used = kv_used_,
             .kv_reserved = pool_.block_size() * (pool_.owned() + pool_.promised()).count,
             .kv_total = pool_.block_size() * pool_.total().count,
-            .steps = steps_};
+            .steps = steps_,
+            .preemptions = pauses_};
 }
 
 void Engine::check() const {

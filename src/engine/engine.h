@@ -1,8 +1,10 @@
 // Continuous batching with honest ends: who runs in each step, and why each answer stops.
 //
 // Sans-IO: time is handed in, the model is a Backend, results are events. One step is plan, compute, commit; only compute
-// takes long. Admission is `reserve`: a sequence starts when its worst case fits, in order of arrival, so that nothing
-// that has started ever runs out of memory. It does not preempt, share prefixes or know deadlines.
+// takes long. A sequence starts, in order of arrival, when what Admission wants for it fits. When memory runs short later,
+// the one that arrived last is paused: its blocks are freed, its tokens kept and computed again before anything newer
+// starts. Nobody is paused twice (admission.h), and the oldest never, so every answer ends. Left out: swapping to host
+// memory, sharing of prefixes, deadlines.
 #pragma once
 
 #include <deque>
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/admission.h"
 #include "engine/answer_end.h"
 #include "engine/backend.h"
 #include "engine/block_pool.h"
@@ -21,6 +24,7 @@ namespace fullstop::engine {
 
 struct EngineOptions {
     std::size_t max_queue = kDefaultMaxQueue;
+    AdmissionMode admission = AdmissionMode::kReserve;
 };
 
 class Engine {
@@ -52,6 +56,9 @@ private:
     using Owned = std::unique_ptr<Sequence>;
 
     void admit(base::Instant now, EngineEvents& out);
+    void make_room(base::Instant now);
+    void pause(base::Instant now, Sequence& sequence);
+    Sequence* newest_that_may_pause() const;
     void plan_run(Sequence& sequence, base::Tokens rows);
     void after_row(base::Instant now, Sequence& sequence, std::span<const float> logits, EngineEvents& out);
     void end_failed_step(base::Instant now, EngineEvents& out);
@@ -63,12 +70,15 @@ private:
     Backend& backend_;
     EngineOptions options_;
     BlockPool pool_;
-    std::deque<Owned> waiting_;   ///< in order of arrival
-    std::vector<Owned> running_;  ///< in order of admission
+    Admission admission_;
+    std::deque<Owned> waiting_;   ///< in order of arrival, paused ones among them
+    std::vector<Owned> running_;  ///< in order of arrival
     std::vector<Run> runs_;       ///< of the step between plan() and commit()
     DecodeStatus status_ = DecodeStatus::kOk;
     base::Tokens kv_used_;
     std::int64_t steps_ = 0;
+    std::int64_t pauses_ = 0;
+    std::uint64_t next_rank_ = 0;
     double mean_service_s_ = 0;  ///< of the answers that ended lately, from admission to end; 0: none yet
 };
 

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 
 /// An engine with a clock that moves by a millisecond a call, and all that came out, by id.
 struct Bench {
-    explicit Bench(TestBackend model, std::size_t max_queue = 64) : backend(std::move(model)), engine(backend, {.max_queue = max_queue}) {}
+    explicit Bench(TestBackend model, std::size_t max_queue = 64, AdmissionMode admission = AdmissionMode::kReserve)
+        : backend(std::move(model)), engine(backend, {.max_queue = max_queue, .admission = admission}) {}
 
     struct Came {
         std::string text;

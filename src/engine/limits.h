@@ -16,6 +16,8 @@ inline constexpr base::Tokens kBlockTokens{16};
 inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
 /// Prompt rows in one step when nobody is waiting for a next token; also bounds how late a cancellation is seen.   same
 inline constexpr base::Tokens kPrefillRowsAlone{256};
+/// Answers that a forecast looks back on: enough for a quantile, few enough to follow another kind of load.   older ones are forgotten
+inline constexpr std::size_t kForecastAnswers = 64;
 /// Requests that wait for admission, unless --max-queue says otherwise: eight times the built-in slots; more would wait
 /// for minutes.                                                                    503 with an estimate
 inline constexpr std::size_t kDefaultMaxQueue = 64;

@@ -55,11 +55,11 @@ std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
     line(out, "fullstop_requests_waiting", "gauge", "Requests waiting for admission", now.waiting);
     line(out, "fullstop_slots_total", "gauge", "Answers that can be computed at once", slots);
     line(out, "fullstop_kv_tokens_used", "gauge", "Tokens in the KV cache", now.kv_used.count);
-    line(out, "fullstop_kv_tokens_reserved", "gauge", "Tokens promised to running answers: their worst case", now.kv_reserved.count);
+    line(out, "fullstop_kv_tokens_reserved", "gauge", "Tokens held by and promised to running answers", now.kv_reserved.count);
     line(out, "fullstop_kv_tokens_total", "gauge", "Tokens the KV cache holds", now.kv_total.count);
     line(out, "fullstop_kv_usage_ratio", "gauge", "Share of the KV cache in use, 0 to 1",
          static_cast<double>(now.kv_used.count) / static_cast<double>(now.kv_total.count));
-    line(out, "fullstop_preemptions_total", "counter", "Answers paused for memory; admission by reservation never does", 0);
+    line(out, "fullstop_preemptions_total", "counter", "Answers paused for memory and computed again; none loses a token", now.preemptions);
     line(out, "fullstop_steps_total", "counter", "Batches computed", now.steps);
     line(out, "fullstop_prompt_tokens_total", "counter", "Prompt tokens of ended answers", prompt_tokens_);
     line(out, "fullstop_output_tokens_total", "counter", "Output tokens of ended answers", output_tokens_);

@@ -22,7 +22,7 @@ json::value count(const std::optional<base::Tokens>& tokens) {
     return tokens->count;
 }
 
-/// The object of contract section 6. Admission `reserve` never preempts, there is no prefix cache, and neither deadlines
+/// The object of contract section 6. There is no swapping and no prefix cache yet, and neither deadlines
 /// nor latency targets exist yet: those numbers are true zeros and nulls.
 json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
     const AnswerNumbers& n = end.numbers;
@@ -35,8 +35,8 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
             {"output_tokens", n.output_tokens.count},
             {"queue_ms", milliseconds(n.queue)},
             {"ttft_ms", milliseconds(n.ttft)},
-            {"paused_ms", 0.0},
-            {"preemptions", {{"swap", 0}, {"recompute", 0}}},
+            {"paused_ms", base::to_ms(n.paused)},
+            {"preemptions", {{"swap", 0}, {"recompute", n.pauses}}},
             {"kv_bytes_peak", n.kv_bytes_peak.count},
             {"deadline_ms", nullptr},
             {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
