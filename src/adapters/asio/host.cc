@@ -36,6 +36,8 @@ struct Host::State {
         void deliver(const net::Event& event) override;
         void over(net::ConnectionId id) override { connections_.erase(id); }
         void close_all();
+        void act(const std::function<void(base::Instant, net::Actions&)>& decide);
+        bool is_of(const net::Part& part) const { return &part_ == &part; }
         bool started() const { return started_; }
         bool holds_up() const { return wait_ == Wait::kUntilDone && !part_.done(); }
         std::optional<base::Instant> next_timer() const { return timers_.next(); }
@@ -107,6 +109,12 @@ void Host::State::Lane::deliver(const net::Event& event) {
         return;
     }
     hand_on(event);
+    settle();
+}
+
+void Host::State::Lane::act(const std::function<void(base::Instant, net::Actions&)>& decide) {
+    FULLSTOP_ASSERT(started_ && !busy_, "a part acts between its events");
+    decide(host_.loop.clock().now(), actions_);
     settle();
 }
 
@@ -228,6 +236,12 @@ void Host::add(net::Part& part, Wait wait) {
     state_->loop.post([lane = state_->lanes.back().get(), watch = std::weak_ptr(state_->alive)] {
         if (!watch.expired() && !lane->started()) lane->start();
     });
+}
+
+void Host::act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide) {
+    const auto lane = std::ranges::find_if(state_->lanes, [&](const auto& each) { return each->is_of(part); });
+    FULLSTOP_ASSERT(lane != state_->lanes.end(), "only a part that was added acts");
+    (*lane)->act(decide);
 }
 
 HostEnd Host::run_until_done() {

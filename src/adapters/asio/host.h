@@ -5,6 +5,7 @@
 // not when we came to read them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -38,6 +39,10 @@ public:
     /// others are done. A part must outlive the host. Parts added while running start in the loop's next turn.
     enum class Wait { kUntilDone, kCompanion };
     void add(net::Part& part, Wait wait = Wait::kUntilDone);
+
+    /// Runs what `part` wants done for a reason of its own (a client came to a gateway). On the loop's thread, once the part
+    /// has started, and not from inside its own calls.
+    void act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide);
 
     /// Starts the parts that were added and runs the loop until those that are waited for are done.
     HostEnd run_until_done();
