@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/listen_address.h"
 #include "cli/serve_options.h"
 #include "cli/serving.h"
 #include "cli/version.h"
@@ -29,8 +30,6 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
                              facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
                              (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s");
 }
-
-std::string shown_host(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
 
 int serve(World& world, const ServeWords& words) {
     auto options = read_serve(words, world);

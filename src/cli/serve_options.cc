@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/listen_address.h"
 #include "cli/probe_options.h"
 
 namespace fullstop::cli {
@@ -36,16 +37,6 @@ base::Result<std::filesystem::path> builtin_model(const std::filesystem::path& e
         if (std::filesystem::exists(candidate, ignored)) return candidate;
     return base::unreachable_error(fmt::format("the built-in model {} is not in {}", kBuiltinModel, (folder / "models").string()),
                                    "./setup puts it there; or give another one with --model FILE");
-}
-
-base::Result<std::pair<std::string, std::uint16_t>> address(const std::string& text) {
-    const auto colon = text.rfind(':');
-    std::string host = text.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    const auto port = colon == std::string::npos ? std::nullopt : whole_number(std::string_view(text).substr(colon + 1));
-    if (host.empty() || !port || *port < 0 || *port > 65535)
-        return base::usage_error(fmt::format("--listen {} is not HOST:PORT", text), "for example --listen 127.0.0.1:8080; port 0 picks a free one");
-    return std::pair(std::move(host), static_cast<std::uint16_t>(*port));
 }
 
 /// The words that libllama's side understands.
@@ -102,7 +93,7 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
     ServeOptions options;
     if (auto checked = check_numbers(words); !checked) return std::unexpected(checked.error());
     if (auto read = read_kv(words, options.load); !read) return std::unexpected(read.error());
-    auto listen = address(words.listen);
+    auto listen = parse_listen_address(words.listen);
     if (!listen) return std::unexpected(listen.error());
     std::tie(options.host, options.port) = *listen;
     const auto drain = parse_duration(words.drain, "--drain");
