@@ -1,0 +1,65 @@
+// Boost.JSON objects in the order clients are used to.
+#include "gateway/error_body.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <utility>
+
+#include "wire/response_text.h"
+
+namespace fullstop::gateway {
+namespace {
+
+namespace json = boost::json;
+
+template <class Number>
+json::value number(const std::optional<Number>& value) {
+    if (!value) return nullptr;
+    return *value;
+}
+
+json::object fullstop_object(const End& end, const AnswerNumbers& n) {
+    return {{"request_id", n.request_id},
+            {"stop", {{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", end.detail}}},
+            {"requested_max_tokens", number(n.max_tokens)},
+            {"effective_max_tokens", number(n.max_tokens)},
+            {"prompt_tokens", number(n.prompt_tokens)},
+            {"cached_tokens", number(n.cached_tokens)},
+            {"output_tokens", number(n.output_tokens)},
+            {"queue_ms", nullptr},
+            {"ttft_ms", number(n.ttft_ms)},
+            {"paused_ms", nullptr},
+            {"preemptions", nullptr},
+            {"kv_bytes_peak", nullptr},
+            {"deadline_ms", number(n.deadline_ms)},
+            {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
+}
+
+}  // namespace
+
+std::string error_body(const End& end, const AnswerNumbers& numbers) {
+    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
+    const std::string_view type = end.by == By::kGateway ? "gateway_error" : "upstream_error";
+    return json::serialize(
+        json::object{{"error", {{"message", message}, {"type", type}, {"code", answer::to_string(end.cause)}, {"fullstop", fullstop_object(end, numbers)}}}});
+}
+
+std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
+    return json::serialize(json::object{{"error", {{"message", message}, {"type", type}, {"code", code}}}});
+}
+
+bool inside_event(BodyForm form, std::string_view tail) {
+    if (tail.empty()) return false;
+    if (form == BodyForm::kLines) return tail.back() != '\n';
+    return form == BodyForm::kSse && !tail.ends_with("\n\n") && !tail.ends_with("\r\n\r\n") && !tail.ends_with("\r\r");
+}
+
+std::string in_band(std::string_view error, BodyForm form, std::string_view tail) {
+    const bool open = inside_event(form, tail);
+    if (form == BodyForm::kLines) return fmt::format("{}{}\n", open ? "\n" : "", error);
+    const bool line_open = open && tail.back() != '\n' && tail.back() != '\r';
+    return fmt::format("{}{}{}", line_open ? "\n" : "", open ? "\n" : "", wire::sse_event(error));
+}
+
+}  // namespace fullstop::gateway

@@ -1,0 +1,33 @@
+// The error object of contract section 6, as a body before the answer began and in the dialect's framing inside a stream.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gateway/response_head.h"
+#include "gateway/truth.h"
+
+namespace fullstop::gateway {
+
+/// The numbers beside the reason; absent: not known here, and said so with null.
+struct AnswerNumbers {
+    std::string request_id;
+    std::optional<std::int64_t> max_tokens = {};  ///< as the request named it; the gateway does not change it
+    std::optional<std::int64_t> prompt_tokens = {}, cached_tokens = {}, output_tokens = {};
+    std::optional<double> ttft_ms = {}, deadline_ms = {};
+};
+
+std::string error_body(const End& end, const AnswerNumbers& numbers);
+/// Of a request that was not passed on.
+std::string error_body(std::string_view message, std::string_view type, std::string_view code);
+
+/// Whether a body that ends with `tail` ends inside an event (of a stream) or a line (of lines).
+bool inside_event(BodyForm form, std::string_view tail);
+
+/// `error` as an event of a stream of this form. `tail`: the last bytes of the body so far; what is left open there is
+/// closed first, so that the event stands alone.
+std::string in_band(std::string_view error, BodyForm form, std::string_view tail);
+
+}  // namespace fullstop::gateway

@@ -1,0 +1,286 @@
+// What the gateway does around an answer: heads, identities, failures before the first byte, clients that leave, draining.
+#include "gateway/gateway.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gateway/request_head.h"
+#include "gateway/test_upstream.h"
+#include "wire/response_text.h"
+
+namespace fullstop::gateway {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kChat = "/v1/chat/completions";
+const std::string kStreamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const std::string kPiece = wire::chunk(wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]})"));
+
+std::string metrics_of(Bench& bench) {
+    bench.seen = {};
+    bench.request(bench.get("/metrics"));
+    return bench.seen.body();
+}
+
+TEST(Gateway, ARequestGoesOnWithTheFieldsOfItsConnectionReplaced) {
+    Bench bench;
+    auto request = bench.post("/v1/chat/completions?x=1", R"({"max_tokens":7})");
+    request.headers = {{"host", "gateway:8081"},      {"connection", "keep-alive, X-Mine"}, {"x-mine", "1"},           {"te", "trailers"},
+                       {"authorization", "Bearer k"}, {"accept-encoding", "gzip"},          {"x-request-id", "abc-1"}, {"content-length", "16"},
+                       {"proxy-connection", "close"}};
+    bench.request(request);
+    EXPECT_EQ(bench.sent, "") << "before there is a connection";
+    bench.connected();
+    EXPECT_EQ(bench.sent,
+              "POST /v1/chat/completions?x=1 HTTP/1.1\r\nHost: 127.0.0.1:9000\r\nauthorization: Bearer k\r\naccept-encoding: identity\r\n"
+              "via: 1.1 fullstop\r\nx-request-id: abc-1\r\nconnection: close\r\ncontent-length: 16\r\n\r\n{\"max_tokens\":7}");
+}
+
+TEST(Gateway, AnAbsoluteTargetAndABasePathBecomeThePathOfTheUpstream) {
+    auto options = Bench::default_options();
+    options.upstream = *wire::parse_server_url("http://[::1]:9000/mounted/v1");
+    Bench bench(options);
+    bench.request(bench.get("http://gateway/v1/models"));
+    bench.connected();
+    EXPECT_THAT(bench.sent, StartsWith("GET /mounted/v1/models HTTP/1.1\r\nHost: [::1]:9000\r\n"));
+    EXPECT_THAT(bench.sent, Not(HasSubstr("content-length")));
+}
+
+TEST(Gateway, TheUpstreamsHeadKeepsItsLinesAndGetsTheGateways) {
+    Bench bench;
+    auto request = bench.post("/tokenize", R"({"max_tokens":64})");
+    request.headers["x-request-id"] = "abc-1";
+    bench.request(request);
+    bench.connected();
+    bench.receive(
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nServer: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Request-Id: theirs\r\nConnection: X-Hop\r\n"
+        "X-Hop: 1\r\nKeep-Alive: timeout=5\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+    EXPECT_EQ(bench.seen.raw,
+              "HTTP/1.1 200 Fine\r\nServer: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+              "X-Request-Id: abc-1\r\nFullstop-Upstream: 127.0.0.1:9000\r\nFullstop-Deadline-Ms: 30000\r\nFullstop-Requested-Max-Tokens: 64\r\n"
+              "Fullstop-Effective-Max-Tokens: 64\r\n\r\n{}");
+    EXPECT_TRUE(bench.seen.kept);
+    EXPECT_TRUE(bench.upstream_closed);
+}
+
+TEST(Gateway, AnUpstreamThatAnnouncesItsOwnLimitIsBelieved) {
+    Bench bench;
+    bench.request(bench.post(kChat, R"({"max_completion_tokens":64})"));
+    bench.connected();
+    bench.receive("HTTP/1.1 200 OK\r\nFullstop-Effective-Max-Tokens: 8\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_THAT(bench.seen.raw, AllOf(HasSubstr("Fullstop-Effective-Max-Tokens: 8\r\n"), Not(HasSubstr("Fullstop-Effective-Max-Tokens: 64"))));
+}
+
+TEST(Gateway, ALimitIsFoundInEachDialectsSpelling) {
+    EXPECT_EQ(requested_max_tokens(R"({"max_tokens":5})"), 5);
+    EXPECT_EQ(requested_max_tokens(R"({"n_predict":6})"), 6);
+    EXPECT_EQ(requested_max_tokens(R"({"options":{"num_predict":7}})"), 7);
+    EXPECT_EQ(requested_max_tokens(R"({"parameters":{"max_new_tokens":8}})"), 8);
+    EXPECT_EQ(requested_max_tokens(R"({"n_predict":-1})"), std::nullopt);
+    EXPECT_EQ(requested_max_tokens("not json"), std::nullopt);
+    EXPECT_EQ(requested_max_tokens(""), std::nullopt);
+}
+
+TEST(Gateway, ABodyThatOnlyItsCloseEndsStaysAsAmbiguousAsItWas) {
+    Bench bench;
+    bench.request(bench.get("/index.html"));
+    bench.connected();
+    bench.receive("HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>");
+    bench.close(net::CloseKind::kFin);
+    EXPECT_THAT(bench.seen.raw, HasSubstr("\r\nConnection: close\r\n\r\n<html>"));
+    EXPECT_THAT(bench.seen.raw, Not(HasSubstr("chunked")));
+    EXPECT_FALSE(bench.seen.kept);
+    EXPECT_FALSE(bench.seen.reset);
+}
+
+TEST(Gateway, ABodyThatOnlyItsCloseEndsIsResetWhenItBroke) {
+    for (const bool silent : {false, true}) {
+        Bench bench;
+        bench.request(bench.get("/index.html"));
+        bench.connected();
+        bench.receive("HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>");
+        if (silent)
+            bench.silence();
+        else
+            bench.close(net::CloseKind::kRst);
+        EXPECT_TRUE(bench.seen.reset);
+        EXPECT_EQ(bench.seen.record().end.transport, answer::Transport::kReset);
+    }
+}
+
+TEST(Gateway, AHeadRequestHasNoBody) {
+    Bench bench;
+    auto request = bench.get("/v1/models");
+    request.method = "HEAD";
+    bench.request(request);
+    bench.connected();
+    bench.receive("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n");
+    EXPECT_TRUE(bench.seen.closed);
+    EXPECT_TRUE(bench.seen.kept);
+    EXPECT_THAT(bench.seen.raw, HasSubstr("Content-Length: 99\r\n"));
+}
+
+TEST(Gateway, EachPieceGoesOnAsItComes) {
+    Bench bench;
+    bench.request(bench.post(kChat));
+    bench.connected();
+    bench.receive(kStreamHead);
+    EXPECT_THAT(bench.seen.raw, HasSubstr("\r\n\r\n"));
+    const std::size_t before = bench.seen.raw.size();
+    bench.receive(kPiece);
+    EXPECT_EQ(bench.seen.raw.substr(before), kPiece);
+    bench.receive(kPiece.substr(0, 20));  // half an event is not held back
+    EXPECT_GT(bench.seen.raw.size(), before + kPiece.size());
+}
+
+// Before the first byte ----------------------------------------------------------------------------------------------------
+
+struct Early {
+    const char* name;
+    std::function<void(Bench&)> happens;
+    int status;
+    const char *cause, *by;
+};
+
+TEST(Gateway, AFailureBeforeTheFirstByteIsAnHttpErrorThatNamesItsCause) {
+    const std::vector<Early> all = {
+        {"refused", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kRefused, "Connection refused"}); }, 502, "engine_death",
+         "upstream"},
+        {"no route", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kUnreachable, "No route"}); }, 502, "connection_broken",
+         "upstream"},
+        {"no answer", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kTimedOut, "no answer"}); }, 504, "connection_broken",
+         "upstream"},
+        {"FIN", [](Bench& b) { b.connected(), b.close(net::CloseKind::kFin); }, 502, "connection_broken", "upstream"},
+        {"RST", [](Bench& b) { b.connected(), b.close(net::CloseKind::kRst); }, 502, "connection_broken", "upstream"},
+        {"FIN in the head", [](Bench& b) { b.connected(), b.receive("HTTP/1.1 200 OK\r\nConte"), b.close(net::CloseKind::kFin); }, 502, "connection_broken",
+         "upstream"},
+        {"silence", [](Bench& b) { b.connected(), b.silence(); }, 504, "gateway_idle_timeout", "gateway"},
+        {"silence while connecting", [](Bench& b) { b.silence(); }, 504, "gateway_idle_timeout", "gateway"},
+        {"garbage", [](Bench& b) { b.connected(), b.receive("SSH-2.0-OpenSSH\r\n"); }, 502, "connection_broken", "upstream"},
+        {"two lengths", [](Bench& b) { b.connected(), b.receive("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nabc"); }, 502,
+         "connection_broken", "upstream"},
+        {"a head without end", [](Bench& b) { b.connected(), b.receive("HTTP/1.1 200 OK\r\nX: " + std::string(70000, 'x')); }, 502, "gateway_rejected",
+         "gateway"},
+    };
+    for (const Early& early : all) {
+        SCOPED_TRACE(early.name);
+        Bench bench;
+        bench.request(bench.post(kChat));
+        early.happens(bench);
+        EXPECT_TRUE(bench.seen.closed);
+        EXPECT_TRUE(bench.seen.kept) << "the gateway's own answer is whole";
+        EXPECT_EQ(bench.seen.record().status, early.status);
+        EXPECT_EQ(bench.seen.record().end.transport, answer::Transport::kClean);
+        EXPECT_THAT(bench.seen.body(), HasSubstr(std::string("\"stop\":{\"cause\":\"") + early.cause + "\",\"by\":\"" + early.by + "\""));
+        EXPECT_THAT(bench.seen.head(), AllOf(HasSubstr("X-Request-Id: fs-"), HasSubstr("Fullstop-Upstream: 127.0.0.1:9000")));
+        EXPECT_EQ(bench.gateway.running(), 0U);
+        EXPECT_LE(bench.connects, 1);
+        EXPECT_THAT(metrics_of(bench), HasSubstr(std::string("fullstop_answers_total{cause=\"") + early.cause + "\""));
+    }
+}
+
+TEST(Gateway, TheObjectOfAnIdleTimeoutCarriesLimitAndElapsedTime) {
+    Bench bench;
+    bench.request(bench.post(kChat, R"({"max_tokens":64})"));
+    bench.connected();
+    bench.receive(kStreamHead + kPiece);
+    bench.silence();
+    EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("no byte from the upstream for 30.0 s (limit 30.0 s), 30.0 s after the request"),
+                                         HasSubstr("\"requested_max_tokens\":64"), HasSubstr("\"deadline_ms\":3E4"), HasSubstr("\"queue_ms\":null")));
+    EXPECT_TRUE(bench.upstream_closed);
+}
+
+TEST(Gateway, BytesMoveTheLimitOnSilence) {
+    Bench bench;
+    bench.request(bench.post(kChat));
+    bench.connected();
+    bench.receive(kStreamHead);
+    bench.now += std::chrono::seconds(29);
+    bench.receive(kPiece);
+    bench.now += std::chrono::seconds(29);
+    bench.tell(net::TimerFired{bench.last_id});
+    EXPECT_FALSE(bench.seen.closed);
+    ASSERT_TRUE(bench.timer);
+    EXPECT_EQ(*bench.timer - bench.now, std::chrono::seconds(1));
+}
+
+// Clients ------------------------------------------------------------------------------------------------------------------
+
+TEST(Gateway, AClientThatLeavesFreesTheUpstreamWhateverItWasDoing) {
+    const std::vector<std::function<void(Bench&)>> stages = {
+        [](Bench&) {},
+        [](Bench& b) { b.connected(); },
+        [](Bench& b) { b.connected(), b.receive(kStreamHead + kPiece); },
+    };
+    for (const auto& stage : stages) {
+        Bench bench;
+        bench.request(bench.post(kChat));
+        stage(bench);
+        bench.leave();
+        EXPECT_TRUE(bench.upstream_closed);
+        EXPECT_FALSE(bench.timer);
+        EXPECT_EQ(bench.gateway.running(), 0U);
+        bench.receive(kPiece);  // what was on its way is for nobody
+        EXPECT_THAT(metrics_of(bench), HasSubstr("cause=\"client_cancelled\",layer=\"client\",upstream=\"127.0.0.1:9000\"} 1"));
+    }
+}
+
+TEST(Gateway, AnIdentityThatCannotStandInALogIsRefused) {
+    Bench bench;
+    auto request = bench.post(kChat);
+    request.headers["x-request-id"] = std::string(200, 'x');
+    bench.request(request);
+    EXPECT_EQ(bench.seen.record().status, 400);
+    EXPECT_EQ(bench.connects, 0);
+}
+
+TEST(Gateway, ItsOwnPagesAskNobody) {
+    for (const auto* path : {"/health", "/metrics", "/fullstop/status"}) {
+        Bench bench;
+        bench.request(bench.get(path));
+        EXPECT_EQ(bench.seen.record().status, 200) << path;
+        EXPECT_EQ(bench.connects, 0);
+        bench.seen = {};
+        bench.request(bench.post(path));
+        EXPECT_EQ(bench.seen.record().status, 405) << path;
+    }
+}
+
+TEST(Gateway, OtherResponsesAreNotCountedAsAnswers) {
+    Bench bench;
+    bench.request(bench.get("/v1/models"));
+    bench.connected();
+    bench.receive(wire::whole_response(200, "application/json", R"({"data":[]})"));
+    EXPECT_THAT(metrics_of(bench),
+                AllOf(HasSubstr("fullstop_other_responses_total{upstream=\"127.0.0.1:9000\"} 1"), Not(HasSubstr("fullstop_answers_total{"))));
+}
+
+TEST(Gateway, DrainingLetsAnswersFinishAndEndsTheRestWithAReason) {
+    Bench bench;
+    bench.request(bench.post(kChat));
+    bench.connected();
+    bench.receive(kStreamHead + kPiece);
+    const Seen running = bench.seen;
+    Actions out;
+    bench.gateway.drain(bench.now, out);
+    ASSERT_EQ(out.upstream.size(), 1U);
+    EXPECT_EQ(std::get<net::SetTimer>(out.upstream.front()).at, bench.now + std::chrono::seconds(5));
+    bench.seen = {};
+    bench.request(bench.post(kChat));
+    EXPECT_EQ(bench.seen.record().status, 503);
+    EXPECT_THAT(bench.seen.raw, AllOf(HasSubstr("Retry-After: 5\r\n"), HasSubstr("gateway_rejected")));
+    EXPECT_FALSE(bench.gateway.drained());
+    bench.seen = running;
+    bench.now += std::chrono::seconds(5);
+    bench.tell(net::TimerFired{0});
+    EXPECT_TRUE(bench.gateway.drained());
+    EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""), HasSubstr("drain limit of 5 s")));
+    EXPECT_FALSE(bench.seen.kept);
+}
+
+}  // namespace
+}  // namespace fullstop::gateway

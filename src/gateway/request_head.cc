@@ -1,0 +1,107 @@
+// Plain string building over the host's parsed request; JSON is looked into only for the token limit.
+#include "gateway/request_head.h"
+
+#include <algorithm>
+#include <array>
+
+#include "gateway/limits.h"
+#include "wire/json.h"
+
+namespace fullstop::gateway {
+namespace {
+
+constexpr std::array<std::string_view, 8> kHopByHop = {"connection", "keep-alive", "proxy-connection", "te",
+                                                       "trailer",    "upgrade",    "expect",           "transfer-encoding"};
+/// Written anew for the upstream.
+constexpr std::array<std::string_view, 5> kOurs = {"host", "content-length", "x-request-id", "accept-encoding", "via"};
+constexpr std::array<std::string_view, 9> kAnswerPaths = {"/chat/completions", "/completions",     "/completion",      "/api/chat", "/api/generate",
+                                                          "/generate",         "/generate_stream", "/generate/stream", "/infill"};
+
+/// The path and query of a target: one in absolute form names the gateway itself first.
+std::string_view origin_form(std::string_view target) {
+    for (const std::string_view scheme : {"http://", "https://"}) {
+        if (!target.starts_with(scheme)) continue;
+        const auto path = target.find('/', scheme.size());
+        return path == std::string_view::npos ? "/" : target.substr(path);
+    }
+    return target;
+}
+
+std::optional<std::int64_t> limit_in(wire::JsonValue object) {
+    for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict", "num_predict", "max_new_tokens", "max_length"})
+        if (const auto value = object[name].integer(); value && *value > 0) return value;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string lower(std::string_view text) {
+    std::string out(text);
+    for (char& c : out)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return out;
+}
+
+std::string_view header(const net::ServiceRequest& request, const std::string& name) {
+    const auto found = request.headers.find(name);
+    return found == request.headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+bool wants_close(const net::ServiceRequest& request) { return lower(header(request, "connection")).find("close") != std::string::npos; }
+
+bool valid_request_id(std::string_view id) {
+    return !id.empty() && id.size() <= kMaxRequestIdBytes && std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
+}
+
+bool is_hop_by_hop(std::string_view name, std::string_view connection) {
+    if (std::ranges::find(kHopByHop, name) != kHopByHop.end()) return true;
+    const std::string named = lower(connection);
+    for (std::size_t from = 0; from < named.size();) {
+        const std::size_t end = std::min(named.find(',', from), named.size());
+        std::string_view word = std::string_view(named).substr(from, end - from);
+        while (word.starts_with(' ') || word.starts_with('\t')) word.remove_prefix(1);
+        while (word.ends_with(' ') || word.ends_with('\t')) word.remove_suffix(1);
+        if (word == name) return true;
+        from = end + 1;
+    }
+    return false;
+}
+
+std::optional<std::int64_t> requested_max_tokens(std::string_view body) {
+    if (body.empty() || body.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
+    wire::JsonReader reader;
+    const wire::JsonValue request = reader.read(body);
+    if (!request.is_object()) return std::nullopt;
+    if (const auto limit = limit_in(request)) return limit;
+    for (const auto* part : {"options", "parameters", "sampling_params"})
+        if (const auto limit = limit_in(request[part])) return limit;
+    return std::nullopt;
+}
+
+bool is_answer_path(std::string_view target) {
+    std::string_view path = origin_form(target);
+    path = path.substr(0, path.find('?'));
+    return std::ranges::any_of(kAnswerPaths, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id) {
+    const bool six = upstream.host.find(':') != std::string::npos;
+    std::string out = request.method;
+    out.append(" ").append(upstream.base_path).append(origin_form(request.target)).append(" HTTP/1.1\r\nHost: ");
+    out.append(six ? "[" : "").append(upstream.host).append(six ? "]" : "");
+    if (upstream.port != (upstream.tls ? 443 : 80)) out.append(":").append(std::to_string(upstream.port));
+    out.append("\r\n");
+    const std::string_view connection = header(request, "connection");
+    for (const auto& [name, value] : request.headers) {
+        if (is_hop_by_hop(name, connection) || std::ranges::find(kOurs, name) != kOurs.end()) continue;
+        out.append(name).append(": ").append(value).append("\r\n");
+    }
+    const std::string_view via = header(request, "via");
+    out.append("accept-encoding: identity\r\nvia: ").append(via).append(via.empty() ? "" : ", ").append("1.1 fullstop\r\n");
+    out.append("x-request-id: ").append(request_id).append("\r\nconnection: close\r\n");
+    if (!request.body.empty() || !header(request, "content-length").empty() || !header(request, "transfer-encoding").empty())
+        out.append("content-length: ").append(std::to_string(request.body.size())).append("\r\n");
+    return out.append("\r\n").append(request.body);
+}
+
+}  // namespace fullstop::gateway

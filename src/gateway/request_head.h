@@ -1,0 +1,32 @@
+// A client's request as the gateway reads it, and as it goes on to the upstream: changed only where a proxy must.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/service.h"
+#include "wire/request_text.h"
+
+namespace fullstop::gateway {
+
+std::string lower(std::string_view text);  ///< ASCII
+/// The value of a header (lower-case name); "" when there is none.
+std::string_view header(const net::ServiceRequest& request, const std::string& name);
+bool wants_close(const net::ServiceRequest& request);
+/// Visible ASCII within kMaxRequestIdBytes: it goes back in a header and stands in logs.
+bool valid_request_id(std::string_view id);
+/// Names that belong to one connection (RFC 9110, 7.6.1), and those that `connection` names. Lower-case.
+bool is_hop_by_hop(std::string_view name, std::string_view connection);
+
+/// The limit on output tokens that a request body names, in any dialect's spelling; absent when it names none, or no limit.
+std::optional<std::int64_t> requested_max_tokens(std::string_view body);
+/// A path on which models write answers; what comes from it is held to the rules of an answer even before its dialect shows.
+bool is_answer_path(std::string_view target);
+
+/// Head and body for the upstream. Hop-by-hop fields are left out, Host is the upstream's, the identity is `request_id`.
+/// Content encodings are not asked for: how an answer ends must be readable.
+std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id);
+
+}  // namespace fullstop::gateway
