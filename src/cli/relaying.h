@@ -1,0 +1,51 @@
+// The gateway on real sockets: a server for its clients and a client host for its upstream, on one loop and one thread.
+// Each side may call for the other while it is being called itself; both rims then collect into the call that runs.
+#pragma once
+
+#include <memory>
+
+#include "adapters/asio/host.h"
+#include "adapters/asio/loop.h"
+#include "adapters/asio/server.h"
+#include "base/result.h"
+#include "gateway/gateway.h"
+
+namespace fullstop::cli {
+
+class Relaying final : net::Service, net::Part {
+public:
+    struct Options {
+        adapters::asio::ServerOptions server;
+        gateway::GatewayOptions gateway;
+    };
+    static base::Result<std::unique_ptr<Relaying>> start(adapters::asio::Loop& loop, Options options);
+
+    std::uint16_t port() const { return server_->port(); }
+    /// Runs the loop until it is stopped: drained, or stop().
+    void run() { host_->run_until_done(); }
+    /// No new requests; when the last answer has ended (or the drain limit ended it) the loop stops.
+    void drain();
+
+private:
+    Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_(std::move(options)) {}
+
+    void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
+    void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
+    void wake(base::Instant, net::ServiceActions&) override {}  // timers are the upstream side's
+    void start(base::Instant, net::Actions&) override {}
+    void on(const net::Event& event, net::Actions& out) override;
+    bool done() const override { return false; }  // the loop is stopped from outside
+
+    void carry_out(gateway::Actions actions);
+    void stop_when_drained();
+
+    adapters::asio::Loop& loop_;
+    gateway::Gateway gateway_;
+    net::ServiceActions* client_call_ = nullptr;  ///< of the server's call that is running, if any
+    net::Actions* upstream_call_ = nullptr;       ///< of the host's
+    bool drained_ = false;
+    std::unique_ptr<adapters::asio::Host> host_;
+    std::unique_ptr<adapters::asio::Server> server_;  ///< last: its clients leave before the host goes
+};
+
+}  // namespace fullstop::cli
