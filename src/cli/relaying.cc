@@ -27,21 +27,25 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     return made;
 }
 
-void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
+void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out) {
     gateway::Actions actions;
-    gateway_.request(now, request, actions);
-    client_call_ = &out;
-    carry_out(std::move(actions));
-    client_call_ = nullptr;
-}
-
-void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
-    gateway::Actions actions;
-    gateway_.client_left(now, id, actions);
+    decide(actions);
     client_call_ = &out;
     carry_out(std::move(actions));
     client_call_ = nullptr;
     stop_when_drained();
+}
+
+void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
+    for_client([&](gateway::Actions& actions) { gateway_.request(now, request, actions); }, out);
+}
+
+void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
+    for_client([&](gateway::Actions& actions) { gateway_.client_left(now, id, actions); }, out);
+}
+
+void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags, net::ServiceActions& out) {
+    for_client([&](gateway::Actions& actions) { gateway_.client_lags(now, id, lags, actions); }, out);
 }
 
 void Relaying::on(const net::Event& event, net::Actions& out) {

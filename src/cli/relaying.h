@@ -2,6 +2,7 @@
 // Each side may call for the other while it is being called itself; both rims then collect into the call that runs.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "adapters/asio/host.h"
@@ -31,11 +32,13 @@ private:
 
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
+    void client_lags(base::Instant now, net::ConnectionId id, bool lags, net::ServiceActions& out) override;
     void wake(base::Instant, net::ServiceActions&) override {}  // timers are the upstream side's
     void start(base::Instant, net::Actions&) override {}
     void on(const net::Event& event, net::Actions& out) override;
     bool done() const override { return false; }  // the loop is stopped from outside
 
+    void for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out);
     void carry_out(gateway::Actions actions);
     void stop_when_drained();
 

@@ -124,6 +124,11 @@ void Exchange::relay(std::string_view body, std::string& out) {
         out += body;
 }
 
+void Exchange::hold(bool on, base::Instant at) {
+    held_ = on;
+    last_byte_ = at;
+}
+
 void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
     now_ = at;
@@ -137,8 +142,8 @@ std::string Exchange::describe(Stop stop, std::string_view words) const {
         case Stop::kFin: return fmt::format("the upstream closed its connection {}, {}", where, when);
         case Stop::kRst: return fmt::format("the upstream reset its connection {}, {} ({})", where, when, words.substr(0, kMaxDetailBytes));
         case Stop::kIdle:
-            return fmt::format("no byte from the upstream for {} (limit {}), {}", seconds(now_ - last_byte_), seconds(route_->idle.value_or(base::Duration{})),
-                               when);
+            return fmt::format("no byte {} for {} (limit {}), {}", held_ ? "was taken by the client" : "from the upstream", seconds(now_ - last_byte_),
+                               seconds(route_->idle.value_or(base::Duration{})), when);
         default: return std::string(words);
     }
 }

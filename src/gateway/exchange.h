@@ -48,8 +48,11 @@ public:
     /// Where only the close ends the body, an orderly close would say "whole".
     net::CloseKind close_kind() const { return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst : net::CloseKind::kFin; }
 
-    base::Instant last_byte() const { return last_byte_; }  ///< from the upstream; at first the moment of the request
-    std::size_t relayed() const { return relayed_; }        ///< bytes of the body
+    /// The client takes nothing: the upstream is not read meanwhile, and its silence is not counted.
+    void hold(bool on, base::Instant at);
+    /// Since when nothing moved: from the upstream, or towards a client that lags. At first the moment of the request.
+    base::Instant quiet_since() const { return last_byte_; }
+    std::size_t relayed() const { return relayed_; }  ///< bytes of the body
 
 private:
     void begin_response(std::string& out);
@@ -69,7 +72,7 @@ private:
     wire::AnswerReader reader_;
     wire::HttpFraming framing_;
     std::string raw_head_, tail_;
-    bool begun_ = false;
+    bool begun_ = false, held_ = false;
     BodyForm form_ = BodyForm::kOther;
     ClientFraming client_framing_ = ClientFraming::kNone;
     std::size_t relayed_ = 0;

@@ -97,6 +97,13 @@ void Gateway::client_left(base::Instant, net::ConnectionId id, Actions& out) {
     metrics_.answer(answer::Cause::kClientCancelled);
 }
 
+void Gateway::client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out) {
+    const auto found = live_.find(id);
+    if (found == live_.end()) return;
+    found->second->hold(lags, now);
+    out.upstream.emplace_back(net::Flow{.id = id, .on = !lags});
+}
+
 // The upstream -------------------------------------------------------------------------------------------------------------
 
 void Gateway::upstream(const net::Event& event, Actions& out) {
@@ -141,7 +148,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool upstream_open, A
 // Time ---------------------------------------------------------------------------------------------------------------------
 
 void Gateway::watch(net::ConnectionId id, const Exchange& exchange, Actions& out) const {
-    if (options_.idle) out.upstream.emplace_back(net::SetTimer{.id = id, .at = exchange.last_byte() + *options_.idle});
+    if (options_.idle) out.upstream.emplace_back(net::SetTimer{.id = id, .at = exchange.quiet_since() + *options_.idle});
 }
 
 /// The timer is not moved with every byte; when it fires it looks how long the silence is.
@@ -157,7 +164,7 @@ void Gateway::on_timer(base::Instant now, net::TimerId id, Actions& out) {
     }
     const auto found = live_.find(id);
     if (found == live_.end() || !options_.idle) return;
-    if (now - found->second->last_byte() < *options_.idle) return watch(id, *found->second, out);
+    if (now - found->second->quiet_since() < *options_.idle) return watch(id, *found->second, out);
     std::string bytes;
     found->second->stopped(Stop::kIdle, "", now, bytes);
     settle(found, std::move(bytes), true, out);

@@ -42,6 +42,9 @@ public:
     /// The upstream's connection is closed at once, whatever it was doing.
     void client_left(base::Instant now, net::ConnectionId id, Actions& out);
 
+    /// Back-pressure: the upstream is not read while its client lags.
+    void client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out);
+
     // From the upstream's side (net::Part)
     void upstream(const net::Event& event, Actions& out);
 

@@ -208,6 +208,36 @@ TEST(Gateway, BytesMoveTheLimitOnSilence) {
     EXPECT_EQ(*bench.timer - bench.now, std::chrono::seconds(1));
 }
 
+TEST(Gateway, TheUpstreamIsNotReadWhileItsClientLagsAndItsSilenceIsNotCounted) {
+    Bench bench;
+    bench.request(bench.post(kChat));
+    bench.connected();
+    bench.receive(kStreamHead + kPiece);
+    bench.now += std::chrono::seconds(29);
+    bench.lag(true);
+    EXPECT_FALSE(bench.upstream_read);
+    bench.now += std::chrono::seconds(29);
+    bench.tell(net::TimerFired{bench.last_id});
+    EXPECT_FALSE(bench.seen.closed);
+    bench.lag(false);
+    EXPECT_TRUE(bench.upstream_read);
+    ASSERT_TRUE(bench.timer);
+    bench.now = *bench.timer;
+    bench.tell(net::TimerFired{bench.last_id});
+    EXPECT_FALSE(bench.seen.closed) << "the silence began anew when the client had caught up";
+}
+
+TEST(Gateway, AClientThatTakesNothingForTheLimitIsGivenUp) {
+    Bench bench;
+    bench.request(bench.post(kChat));
+    bench.connected();
+    bench.receive(kStreamHead + kPiece);
+    bench.lag(true);
+    bench.silence();
+    EXPECT_TRUE(bench.upstream_closed);
+    EXPECT_THAT(bench.seen.body(), HasSubstr("no byte was taken by the client for 30.0 s (limit 30.0 s)"));
+}
+
 // Clients ------------------------------------------------------------------------------------------------------------------
 
 TEST(Gateway, AClientThatLeavesFreesTheUpstreamWhateverItWasDoing) {

@@ -68,6 +68,11 @@ public:
         gateway.client_left(now, last_id, out);
         take(out);
     }
+    void lag(bool lags) {
+        Actions out;
+        gateway.client_lags(now, last_id, lags, out);
+        take(out);
+    }
     void tell(decltype(net::Event::what) what) {
         Actions out;
         gateway.upstream({now, std::move(what)}, out);
@@ -97,7 +102,7 @@ public:
     Seen seen;
     std::string sent;  ///< to the upstream
     int connects = 0;
-    bool upstream_closed = false;
+    bool upstream_closed = false, upstream_read = true;
     std::optional<base::Instant> timer;
 
 private:
@@ -117,6 +122,7 @@ private:
             if (std::get_if<net::Connect>(&action) != nullptr) ++connects;
             if (const auto* send = std::get_if<net::Send>(&action)) sent += send->bytes;
             if (std::get_if<net::Close>(&action) != nullptr) upstream_closed = true;
+            if (const auto* flow = std::get_if<net::Flow>(&action)) upstream_read = flow->on;
             if (const auto* set = std::get_if<net::SetTimer>(&action); set != nullptr && set->id == last_id) timer = set->at;
             if (const auto* cancel = std::get_if<net::CancelTimer>(&action); cancel != nullptr && cancel->id == last_id) timer.reset();
         }

@@ -80,6 +80,12 @@ struct Close {
     ConnectionId id;
     CloseKind kind = CloseKind::kFin;
 };
+/// Reading from a connection pauses (`on` false) or goes on; meanwhile the kernel's buffers hold the peer back. An end of the
+/// connection is told once all that came before it was read.
+struct Flow {
+    ConnectionId id;
+    bool on = true;
+};
 /// Setting a timer again moves it.
 struct SetTimer {
     TimerId id;
@@ -88,7 +94,7 @@ struct SetTimer {
 struct CancelTimer {
     TimerId id;
 };
-using Action = std::variant<Connect, Send, Close, SetTimer, CancelTimer>;
+using Action = std::variant<Connect, Send, Close, Flow, SetTimer, CancelTimer>;
 using Actions = std::vector<Action>;
 
 /// A sans-IO part: reads no clock, no socket, no file. `on` appends what the host must do. The host calls `start` once

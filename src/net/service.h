@@ -49,6 +49,9 @@ public:
     /// The client left before ServiceClose; no further action for `id` has an effect.
     virtual void client_left(base::Instant now, ConnectionId id, ServiceActions& out) = 0;
     virtual void wake(base::Instant now, ServiceActions& out) = 0;
+    /// The client takes its response slower than it comes: much waits for it in the host (true), or little again (false).
+    /// A service that can pauses its source; what others send beyond the host's bound loses the client.
+    virtual void client_lags(base::Instant, ConnectionId, bool, ServiceActions&) {}
     /// False: the process is not there. A host that can refuses the connection; others need not ask.
     virtual bool listening(base::Instant) const { return true; }
 };

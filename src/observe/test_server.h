@@ -100,6 +100,7 @@ private:
             if (timers_[timer.id] == version) part.on({timer.at, net::TimerFired{timer.id}}, out);
         });
     }
+    void take(const net::Flow&) {}
     void take(const net::CancelTimer& timer) { ++timers_[timer.id]; }
 
     base::Instant now_{std::chrono::hours(1)};

@@ -125,6 +125,7 @@ private:
         queue_.emplace(timer.at, Pending{[id = timer.id, version](const TestHost& host) { return host.timers_.at(id) == version; },
                                          [timer](net::Part& part, net::Actions& out) { part.on({timer.at, net::TimerFired{timer.id}}, out); }});
     }
+    void take(const net::Flow&) {}
     void take(const net::CancelTimer& timer) { ++timers_[timer.id]; }
 
     Script script_;

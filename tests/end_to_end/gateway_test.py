@@ -358,6 +358,31 @@ class Draining(Case):
             self.assertEqual(front.process.wait(5), 0)
 
 
+class Flow(Case):
+    SIZE = 32 * 2**20
+
+    def peak_mib(self, process):
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        return int(next(line for line in status.split("\n") if line.startswith("VmHWM")).split()[1]) / 1024
+
+    def test_a_large_body_reaches_a_slow_client_whole_and_in_little_memory(self):
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {self.SIZE}\r\n\r\n".encode()
+        body = os.urandom(self.SIZE)
+        with Upstream(lambda c: c.sendall(head + body)) as upstream, gateway(upstream.url) as front:
+            with socket.create_connection(front.address, timeout=20) as client:
+                client.sendall(request(path="/v1/files"))
+                before = self.peak_mib(front.process)
+                time.sleep(0.5)  # the upstream fills every buffer there is
+                got = bytearray()
+                while more := client.recv(65536):
+                    got += more
+                    time.sleep(0.0002)
+            grown = self.peak_mib(front.process) - before
+        self.assertEqual(parse(bytes(got))[2], body)
+        print(f"\n  {self.SIZE >> 20} MiB through to a slow client: the gateway grew by {grown:.1f} MiB", flush=True)
+        self.assertLess(grown, 4)
+
+
 class Flags(unittest.TestCase):
     def run_gateway(self, *words):
         return subprocess.run([os.environ["FULLSTOP"], "gateway", *words], capture_output=True, text=True, timeout=20, check=False)

@@ -198,9 +198,17 @@ void Connection::pump() {
     if (state_ == State::kOpen) read_turn();
 }
 
+void Connection::flow(bool on) {
+    if (std::exchange(reads_, on) == on || !on || state_ != State::kOpen) return;
+    ::boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+        if (self->state_ == State::kOpen) self->pump();
+    });
+}
+
 /// Reads what is there, within its turn, then waits for more.
 void Connection::read_turn() {
     for (int i = 0; i < kReadsPerTurn; ++i) {
+        if (!reads_) return;
         std::int64_t stamp = 0;
         Io io = channel_->read(around_.buffer, stamp);
         switch (io.status) {

@@ -48,6 +48,7 @@ public:
 
     void start();
     void send(std::string bytes);
+    void flow(bool on);  ///< reading goes on, or pauses
     /// No event follows. Unsent bytes are dropped.
     void close(net::CloseKind kind);
 
@@ -92,7 +93,7 @@ private:
     Descriptor socket_;
     std::unique_ptr<Channel> channel_;
     Unsent unsent_;
-    bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false, reset_seen_by_write_ = false;
+    bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false, reset_seen_by_write_ = false, reads_ = true;
     bool first_bytes_ = true, speaks_tls_ = false;
     base::Instant last_at_;  ///< moments of one connection never go back
 };

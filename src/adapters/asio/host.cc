@@ -48,6 +48,7 @@ struct Host::State {
         void perform(net::Connect& connect);
         void perform(net::Send& send);
         void perform(net::Close& close);
+        void perform(net::Flow& flow);
         void perform(net::SetTimer& set);
         void perform(net::CancelTimer& cancel) { timers_.cancel(cancel.id); }
 
@@ -174,6 +175,10 @@ void Host::State::Lane::perform(net::Close& close) {
     if (found == connections_.end()) return;
     const auto connection = found->second;
     connection->close(close.kind);
+}
+
+void Host::State::Lane::perform(net::Flow& flow) {
+    if (const auto found = connections_.find(flow.id); found != connections_.end()) found->second->flow(flow.on);
 }
 
 void Host::State::Lane::perform(net::SetTimer& set) {

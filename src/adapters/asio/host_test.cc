@@ -146,6 +146,55 @@ TEST_F(HostTest, AStalledServerIsLeftToThePartsOwnTimer) {
     EXPECT_EQ(script.own.bytes, "5 ");
 }
 
+TEST_F(HostTest, APausedConnectionReadsNothingUntilItGoesOnAndLosesNothing) {
+    const std::string sent(8 << 20, 'x');
+    Peer peer(1, [&](int fd) {
+        send_all(fd, sent);
+        ::close(fd);
+    });
+    Script script;
+    std::size_t when_paused = 0, when_resumed = 0;
+    script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
+    script.on_event = [&](const net::Event& event, net::Actions& out) {
+        if (std::holds_alternative<net::Received>(event.what) && when_paused == 0) {
+            when_paused = script.seen[1].bytes.size();
+            out.push_back(net::Flow{1, false});
+            out.push_back(net::SetTimer{5, event.at + std::chrono::milliseconds(50)});
+        }
+        if (std::holds_alternative<net::TimerFired>(event.what)) {
+            when_resumed = script.seen[1].bytes.size();
+            out.push_back(net::Flow{1, true});
+        }
+    };
+    auto running = host();
+    running->add(script);
+    EXPECT_EQ(running->run_until_done(), HostEnd::kDone);
+    EXPECT_GT(when_paused, 0U);
+    EXPECT_EQ(when_resumed, when_paused);
+    EXPECT_EQ(script.seen[1].bytes.size(), sent.size());
+    EXPECT_EQ(script.seen[1].close, net::CloseKind::kFin);
+}
+
+TEST_F(HostTest, APartActsForAReasonOfItsOwn) {
+    Peer peer(1, [](int fd) {
+        send_all(fd, receive_until(fd, "\n"));
+        ::close(fd);
+    });
+    Script script;
+    auto running = host();
+    running->add(script);
+    script.on_start = [&](base::Instant, net::Actions&) {
+        loop.post([&] {
+            running->act(script, [&](base::Instant, net::Actions& out) {
+                out.push_back(plain(1, peer.port()));
+                out.push_back(net::Send{1, "hello\n"});
+            });
+        });
+    };
+    EXPECT_EQ(running->run_until_done(), HostEnd::kDone);
+    EXPECT_EQ(script.seen[1].bytes, "hello\n");
+}
+
 TEST_F(HostTest, OurOwnCloseIsSeenByThePeerAsTheKindThatWasAskedFor) {
     for (const net::CloseKind kind : {net::CloseKind::kFin, net::CloseKind::kRst}) {
         std::atomic<int> error = -1;

@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxRequestBodyBytes = 8 * 1024 * 1024;
 /// Response bytes waiting for one slow client, beyond the kernel's own buffers: thousands of events. A client that far
 /// behind will not catch up, and must not cost the others memory.                               reset, client_left
 inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;
+/// Of those, when a service is told that its client lags, so that it may pause its source; told again at a quarter of it.
+inline constexpr std::size_t kLagBytes = 256 * 1024;
 /// Bytes of a next request that wait while an answer runs; the kernel's buffer holds what follows.  reading pauses
 inline constexpr std::size_t kMaxEarlyBytes = 64 * 1024;
 /// Served connections at once: four times the largest concurrency level of a probe.              accepting pauses

@@ -96,7 +96,8 @@ void ServedConnection::send(std::string bytes) {
     // One response of any size may be handed over at once; the bound is on what piles up behind a client that does not read.
     if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes) return lose_client(true);
     unsent_.append(std::move(bytes));
-    if (!waiting_to_write_) flush();
+    if (!waiting_to_write_) return flush();
+    note_lag();
 }
 
 void ServedConnection::answered(net::CloseKind kind, bool keep) {
@@ -104,12 +105,25 @@ void ServedConnection::answered(net::CloseKind kind, bool keep) {
     keeper_->request_over(std::exchange(request_, 0));
     keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !client_ended_ && !keeper_->draining();
     close_kind_ = kind;
+    lags_ = false;
     state_ = State::kFlushing;
     arm(kFlushTimeout);
     if (unsent_.empty()) flushed();
 }
 
 void ServedConnection::flush() {
+    flush_some();
+    note_lag();
+}
+
+/// Tells the service when much waits for the client, and when little does again.
+void ServedConnection::note_lag() {
+    if (state_ != State::kAnswering) return;
+    const bool lags = unsent_.size() > (lags_ ? kLagBytes / 4 : kLagBytes);
+    if (std::exchange(lags_, lags) != lags) keeper_->client_lags(request_, lags);
+}
+
+void ServedConnection::flush_some() {
     while (!unsent_.empty()) {
         const Io io = channel_->write(unsent_.view());
         if (io.status == Io::Status::kDone) {

@@ -25,6 +25,7 @@ public:
     virtual void request(net::ServiceRequest request) = 0;
     virtual void request_over(net::ConnectionId id) = 0;
     virtual void client_left(net::ConnectionId id) = 0;
+    virtual void client_lags(net::ConnectionId id, bool lags) = 0;
     /// The connection is closed; the keeper forgets it, which may destroy it once its handlers have run.
     virtual void closed(ServedConnection& connection) = 0;
     virtual bool draining() const = 0;
@@ -56,6 +57,8 @@ private:
     void on_end();
     void refuse(int status, std::string_view message);
     void flush();
+    void flush_some();
+    void note_lag();
     void flushed();
     void lose_client(bool reset);
     void close(bool reset);
@@ -75,7 +78,7 @@ private:
     net::ConnectionId request_ = 0;
     std::string early_;  ///< received and not yet taken by the reader
     Unsent unsent_;
-    bool keep_ = false, client_ended_ = false, request_timed_ = false;
+    bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
     net::CloseKind close_kind_ = net::CloseKind::kFin;
     bool waiting_to_read_ = false, waiting_to_write_ = false;
 };

@@ -89,6 +89,7 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void request(net::ServiceRequest request) override;
     void request_over(net::ConnectionId id) override { answering.erase(id); }
     void client_left(net::ConnectionId id) override;
+    void client_lags(net::ConnectionId id, bool lags) override;
     void closed(ServedConnection& connection) override;
     bool draining() const override { return is_draining; }
     const ServerOptions& options() const override { return chosen_options; }
@@ -106,7 +107,8 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     net::ConnectionId last_request = 0;
     std::array<char, net::kReadBytes> read_buffer{};
     net::ServiceActions actions;
-    std::deque<net::ConnectionId> left;  ///< clients that went while the service's actions were carried out
+    std::deque<net::ConnectionId> left;                      ///< clients that went while the service's actions were carried out
+    std::deque<std::pair<net::ConnectionId, bool>> lagging;  ///< changes while they were carried out
     bool busy = false, accepting = false, is_draining = false, going_away = false;
     std::function<void()> drained;
 };
@@ -169,6 +171,11 @@ void Server::State::client_left(net::ConnectionId id) {
     if (!busy) run([](base::Instant, net::ServiceActions&) {});
 }
 
+void Server::State::client_lags(net::ConnectionId id, bool lags) {
+    lagging.emplace_back(id, lags);
+    if (!busy) run([](base::Instant, net::ServiceActions&) {});
+}
+
 /// One decision of the service and everything that follows from it.
 void Server::State::run(const std::function<void(base::Instant, net::ServiceActions&)>& decide) {
     FULLSTOP_ASSERT(!busy, "a service is not called from inside itself");
@@ -176,10 +183,17 @@ void Server::State::run(const std::function<void(base::Instant, net::ServiceActi
     decide(loop.clock().now(), actions);
     while (true) {
         for (net::ServiceAction& action : std::exchange(actions, {})) std::visit([this](auto& a) { perform(a); }, action);
-        if (left.empty()) break;
-        const net::ConnectionId id = left.front();
-        left.pop_front();
-        service.client_left(loop.clock().now(), id, actions);
+        if (!left.empty()) {
+            const net::ConnectionId id = left.front();
+            left.pop_front();
+            service.client_left(loop.clock().now(), id, actions);
+        } else if (!lagging.empty()) {
+            const auto [id, lags] = lagging.front();
+            lagging.pop_front();
+            if (answering.contains(id)) service.client_lags(loop.clock().now(), id, lags, actions);
+        } else {
+            break;
+        }
     }
     busy = false;
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "adapters/asio/test_peer.h"
@@ -31,6 +32,7 @@ public:
     std::function<void(net::ConnectionId)> on_left = [](net::ConnectionId) {};
     std::vector<net::ServiceRequest> requests;
     std::vector<net::ConnectionId> left;
+    std::function<void(net::ConnectionId, bool, net::ServiceActions&)> on_lag = [](net::ConnectionId, bool, net::ServiceActions&) {};
     int wakes = 0;
 
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override {
@@ -41,6 +43,7 @@ public:
         left.push_back(id);
         on_left(id);
     }
+    void client_lags(base::Instant, net::ConnectionId id, bool lags, net::ServiceActions& out) override { on_lag(id, lags, out); }
     void wake(base::Instant now, net::ServiceActions& out) override {
         ++wakes;
         on_wake(now, out);
@@ -221,6 +224,42 @@ TEST_F(ServerTest, ASlowReaderIsBoundedAndThenLost) {
     const std::string got = receive_all(fd);
     EXPECT_LE(got.size(), sent) << "and the client sees a reset, not an end";
     ::close(fd);
+}
+
+TEST_F(ServerTest, AServiceIsToldWhenItsClientLagsAndWhenItHasCaughtUp) {
+    constexpr std::size_t kPiece = 16 * 1024;
+    std::size_t sent = 0;
+    net::ConnectionId slow = 0;
+    std::string told;
+    std::atomic<bool> may_read = false;
+    service.on_request = [&](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+        slow = r.id;
+        out.push_back(net::ServiceWake{now});
+    };
+    service.on_wake = [&](base::Instant now, net::ServiceActions& out) {
+        if (!told.empty()) return;
+        out.push_back(net::ServiceSend{slow, std::string(kPiece, 's')});
+        sent += kPiece;
+        out.push_back(net::ServiceWake{now});
+    };
+    service.on_lag = [&](net::ConnectionId id, bool lags, net::ServiceActions& out) {
+        EXPECT_EQ(id, slow);
+        told += lags ? 'L' : 'c';
+        may_read = true;
+        if (!lags) out.push_back(net::ServiceClose{id, net::CloseKind::kFin, false});
+    };
+    listen();
+    std::size_t got = 0;
+    run([&] {
+        const int fd = connect_to(server->port());
+        send_all(fd, "GET / HTTP/1.1\r\n\r\n");
+        while (!may_read) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        got = receive_all(fd).size();
+        ::close(fd);
+    });
+    EXPECT_EQ(told, "Lc");
+    EXPECT_EQ(got, sent);
+    EXPECT_TRUE(service.left.empty());
 }
 
 TEST_F(ServerTest, OneLargeResponseReachesAClientThatReads) {
