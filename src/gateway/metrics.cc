@@ -17,8 +17,8 @@ void head(std::string& out, std::string_view name, std::string_view type, std::s
 std::string Metrics::text(std::size_t running) const {
     std::string out;
     const auto put = std::back_inserter(out);
-    head(out, "fullstop_requests_running", "gauge", "Requests passed on and not ended");
-    fmt::format_to(put, "fullstop_requests_running{{upstream=\"{}\"}} {}\n", upstream_, running);
+    head(out, "fullstop_gateway_requests_running", "gauge", "Requests passed on and not ended");
+    fmt::format_to(put, "fullstop_gateway_requests_running{{upstream=\"{}\"}} {}\n", upstream_, running);
     head(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
     for (const auto& [cause, count] : ends_)
         fmt::format_to(put, "fullstop_answers_total{{cause=\"{}\",layer=\"{}\",upstream=\"{}\"}} {}\n", answer::to_string(cause),

@@ -10,6 +10,7 @@
 
 namespace fullstop::gateway {
 
+/// What runs is named apart from `serve`'s gauge: whoever reads it through a gateway would take it for the server's.
 class Metrics {
 public:
     explicit Metrics(std::string upstream) : upstream_(std::move(upstream)) {}

@@ -131,6 +131,7 @@ TEST(OtherServers, AreRecognisedByWhatOnlyTheySay) {
     EXPECT_TRUE(read_koboldcpp_context(R"({"value":8192})", kobold));
     EXPECT_EQ(kobold.window.value->count, 8192);
     ServerFacts nobody;
+    EXPECT_FALSE(read_fullstop_status(R"({"server":"fullstop","role":"gateway","version":"1"})", nobody)) << "a gateway is not the server behind it";
     EXPECT_FALSE(read_tgi_info("{}", nobody) || read_sglang_info("{}", nobody) || read_koboldcpp_version("{}", nobody) || read_fullstop_status("{}", nobody));
     EXPECT_EQ(nobody.name, "unknown");
 }

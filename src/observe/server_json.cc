@@ -178,7 +178,8 @@ void read_models(std::string_view body, ServerFacts& facts, std::vector<std::str
 
 bool read_fullstop_status(std::string_view body, ServerFacts& facts) {
     const json::value value = parse(body);
-    if (text(at(value, {"server"})) != "fullstop") return false;
+    // A gateway speaks for itself alone: what stands behind it is asked through it.
+    if (text(at(value, {"server"})) != "fullstop" || text(at(value, {"role"})) == "gateway") return false;
     facts.name = "fullstop";
     facts.version = text(at(value, {"version"}));
     facts.how = "/fullstop/status";

@@ -309,7 +309,7 @@ class Leaving(Case):
                     took.append((freed[-1] - left) * 1000)
                 metrics = self.pages(front.address)
                 self.assertIn('fullstop_answers_total{cause="client_cancelled",layer="client"', metrics)
-                self.assertIn("fullstop_requests_running{upstream=", metrics)
+                self.assertIn("fullstop_gateway_requests_running{upstream=", metrics)
             print(f"\n  client left, upstream {name}: freed after {statistics.median(took):.1f} ms (median), {max(took):.1f} ms (most of 20)", flush=True)
             self.assertLess(max(took), 500)  # two shared cores; the target of 10 ms is the printed median's
 
@@ -476,6 +476,7 @@ class Planted(Case):
         verdict = run["verdict"]
         print(f"\n  exit {result.returncode}: {verdict['headline']}", flush=True)
         self.assertEqual((verdict["cause"], verdict["layer"]), ("kv_pool_exhausted", "memory"), verdict)
+        self.assertNotEqual(run["target"]["server"]["name"], "fullstop", "the gateway's own status taken for the server's")
         self.assertNotIn("gateway", {record["layer"] for record in run["records"]})
         self.assertEqual(result.returncode, 1)
 
