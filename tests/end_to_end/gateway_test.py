@@ -380,7 +380,8 @@ class Flow(Case):
             grown = self.peak_mib(front.process) - before
         self.assertEqual(parse(bytes(got))[2], body)
         print(f"\n  {self.SIZE >> 20} MiB through to a slow client: the gateway grew by {grown:.1f} MiB", flush=True)
-        self.assertLess(grown, 4)
+        if not os.environ.get("SANITIZED"):  # a sanitizer keeps freed memory for a while: there the figure is not the gateway's
+            self.assertLess(grown, 4)
 
 
 class Flags(unittest.TestCase):
