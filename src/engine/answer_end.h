@@ -16,6 +16,11 @@
 
 namespace fullstop::engine {
 
+/// Classes of service: an answer of a higher one goes first, and may pause one of a lower one. The order is from high to low.
+enum class Priority { kInteractive, kNormal, kBatch };
+/// What becomes of an answer whose deadline passes: an error in place of the answer, or the error with the text so far.
+enum class OnDeadline { kError, kPartial };
+
 /// One request, as it reaches the engine.
 struct Submission {
     SequenceId id = 0;
@@ -24,6 +29,10 @@ struct Submission {
     Sampling sampling;
     std::vector<std::string> stop;
     std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
+    Priority priority = Priority::kNormal;
+    std::optional<base::Duration> deadline;  ///< from arrival; absent: none
+    OnDeadline on_deadline = OnDeadline::kError;
+    std::string client;  ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
 };
 
 /// The numbers of contract section 6. Absent: that moment never came.
