@@ -1,19 +1,22 @@
-// The forecast is the past-future idea (arXiv 2507.10150) with one quantile: lengths of answers that ended lately, given
-// that they came to more than this one has by now.
+// The quantile rises when an answer had to be paused and falls slowly while none is: it finds the hope that the load allows.
 #include "engine/admission.h"
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "engine/limits.h"
 
 namespace fullstop::engine {
 namespace {
 
+using base::Blocks;
+using base::Tokens;
+
 constexpr std::array<std::string_view, 3> kWords = {"reserve", "forecast", "eager"};
-/// Nine of ten answers stay within their forecast; the tenth may cost somebody a pause.
-constexpr double kQuantile = 0.9;
+/// A pause costs ten answers' worth of hope.
+constexpr double kRise = 0.1, kFall = 0.01;
+/// Headroom is not doubled for ever: after so many times it is larger than any pool.
+constexpr int kMostDoublings = 20;
 
 }  // namespace
 
@@ -25,27 +28,56 @@ std::optional<AdmissionMode> parse_admission(std::string_view word) {
     return std::nullopt;
 }
 
-base::Tokens Admission::footprint(const Sequence& sequence) const {
-    const base::Tokens worst = sequence.worst_case();
-    if (mode_ == AdmissionMode::kReserve || sequence.pauses > 0) return worst;
-    const base::Tokens next = sequence.length() + base::Tokens{1};
-    if (mode_ == AdmissionMode::kEager) return std::min(worst, next);
-    const auto output = forecast(sequence.output());
-    return output ? std::min(worst, std::max(next, sequence.prompt + *output)) : worst;
+Tokens Admission::promise(const Sequence& candidate) const {
+    return mode_ == AdmissionMode::kReserve ? candidate.worst_case() : std::min(candidate.worst_case(), candidate.length() + Tokens{1});
 }
 
-void Admission::ended(base::Tokens output) {
+std::optional<Blocks> Admission::needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const {
+    const Blocks worst = base::blocks_for(candidate.worst_case(), pool.block_size());
+    if (mode_ == AdmissionMode::kReserve) return worst;
+    if (mode_ == AdmissionMode::kForecast && !fits_until_all_end(candidate, running, pool)) return std::nullopt;
+    Blocks headroom;
+    if (mode_ == AdmissionMode::kEager || candidate.pauses() > 0)  // a forecast has its own
+        headroom = {(std::ssize(running) + 1) << std::min(candidate.pauses(), kMostDoublings)};
+    return std::min(worst, base::blocks_for(promise(candidate), pool.block_size()) + headroom);
+}
+
+/// Every step adds a token to each. Memory peaks where one ends; there those that are not over hold what they have now and
+/// as many tokens as that one still makes.
+bool Admission::fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const {
+    struct Course {
+        Tokens now, left;
+    };
+    std::vector<Course> courses = {{candidate.length(), expected(candidate) - candidate.length()}};
+    for (const Sequence* sequence : running) courses.push_back({sequence->length(), expected(*sequence) - sequence->length()});
+    for (const Course& end : courses) {
+        Blocks peak;
+        for (const Course& other : courses)
+            if (other.left >= end.left) peak += base::blocks_for(other.now + end.left, pool.block_size());
+        if (peak > pool.total()) return false;
+    }
+    return true;
+}
+
+Tokens Admission::expected(const Sequence& sequence) const {
+    std::vector<Tokens> longer;
+    std::ranges::copy_if(lately_, std::back_inserter(longer), [&](Tokens output) { return output > sequence.output(); });
+    const Tokens worst = sequence.worst_case();
+    if (longer.empty()) {  // nothing is known of answers this long: half of what it may still make
+        const Tokens half{(worst - sequence.length()).count / 2};
+        return std::min(worst, sequence.length() + std::max(half, Tokens{1}));
+    }
+    const auto at = longer.begin() + static_cast<std::ptrdiff_t>(quantile_ * static_cast<double>(longer.size() - 1));
+    std::ranges::nth_element(longer, at);
+    return std::min(worst, sequence.prompt + *at);
+}
+
+void Admission::ended(Tokens output) {
+    quantile_ = std::max(kLeastQuantile, quantile_ - kFall);
     lately_.push_back(output);
     if (lately_.size() > kForecastAnswers) lately_.pop_front();
 }
 
-std::optional<base::Tokens> Admission::forecast(base::Tokens produced) const {
-    std::vector<base::Tokens> longer;
-    std::ranges::copy_if(lately_, std::back_inserter(longer), [&](base::Tokens output) { return output > produced; });
-    if (longer.empty()) return std::nullopt;
-    const auto at = longer.begin() + static_cast<std::ptrdiff_t>(kQuantile * static_cast<double>(longer.size() - 1));
-    std::ranges::nth_element(longer, at);
-    return *at;
-}
+void Admission::paused() { quantile_ = std::min(1.0, quantile_ + kRise); }
 
 }  // namespace fullstop::engine

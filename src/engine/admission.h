@@ -1,15 +1,20 @@
-// How much KV memory a sequence must be promised before it starts.
+// Whether an answer may start or go on now, and how much KV memory it is promised.
 //
-// reserve: its worst case, so nobody is ever paused. forecast: what answers of its age came to lately. eager: what it has
-// now. Whoever was paused once for memory gets its worst case, in every mode: no answer is paused twice.
+// reserve: its worst case, so that nobody is ever paused for memory. eager: what it has now, and a block of headroom for
+// each that runs. forecast: the same, if moreover all that run will fit at every moment at which one of them is expected to
+// end (the past-future idea, arXiv 2507.10150), lengths being those of the answers that ended lately. An answer that was
+// paused asks for twice the headroom each time, so it is paused a few times at most.
 #pragma once
 
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/units.h"
+#include "engine/block_pool.h"
 #include "engine/sequence.h"
 
 namespace fullstop::engine {
@@ -24,18 +29,25 @@ class Admission {
 public:
     explicit Admission(AdmissionMode mode) : mode_(mode) {}
 
-    /// Tokens in KV, its present ones included; at most its worst case.
-    base::Tokens footprint(const Sequence& sequence) const;
+    /// Blocks that must be free for `candidate` to start beside `running`; absent: the forecast says it would not fit later.
+    std::optional<base::Blocks> needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const;
+    /// Tokens in KV that it is promised when it starts.
+    base::Tokens promise(const Sequence& candidate) const;
+
     /// An answer ended with this many output tokens.
     void ended(base::Tokens output);
+    /// An answer was paused for memory: the forecast was too hopeful.
+    void paused();
 
 private:
-    /// Output tokens that an answer which has `produced` will come to: a high quantile of those that came to more. Absent:
-    /// none did.
-    std::optional<base::Tokens> forecast(base::Tokens produced) const;
+    bool fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const;
+    /// Tokens it is expected to hold at its end: a high quantile of the outputs lately that were longer than its own is now.
+    base::Tokens expected(const Sequence& sequence) const;
 
     AdmissionMode mode_;
     std::deque<base::Tokens> lately_;  ///< output lengths, newest last
+    double quantile_ = kLeastQuantile;
+    static constexpr double kLeastQuantile = 0.8;
 };
 
 }  // namespace fullstop::engine

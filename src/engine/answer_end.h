@@ -19,20 +19,21 @@ namespace fullstop::engine {
 /// Classes of service: an answer of a higher one goes first, and may pause one of a lower one. The order is from high to low.
 enum class Priority { kInteractive, kNormal, kBatch };
 /// What becomes of an answer whose deadline passes: an error in place of the answer, or the error with the text so far.
+/// Without either it goes on: a deadline alone only makes it more urgent.
 enum class OnDeadline { kError, kPartial };
 
 /// One request, as it reaches the engine.
 struct Submission {
     SequenceId id = 0;
-    base::Instant arrived;  ///< when the whole request had been received
-    std::variant<std::vector<answer::Message>, std::string> prompt;
-    Sampling sampling;
-    std::vector<std::string> stop;
-    std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
+    base::Instant arrived{};  ///< when the whole request had been received
+    std::variant<std::vector<answer::Message>, std::string> prompt{};
+    Sampling sampling{};
+    std::vector<std::string> stop{};
+    std::optional<base::Tokens> max_tokens{};  ///< absent: what the window leaves
     Priority priority = Priority::kNormal;
-    std::optional<base::Duration> deadline;  ///< from arrival; absent: none
-    OnDeadline on_deadline = OnDeadline::kError;
-    std::string client;  ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
+    std::optional<base::Duration> deadline{};  ///< from arrival; absent: none
+    std::optional<OnDeadline> on_deadline{};
+    std::string client{};  ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
 };
 
 /// The numbers of contract section 6. Absent: that moment never came.
@@ -41,9 +42,12 @@ struct AnswerNumbers {
     base::Tokens prompt_tokens;
     base::Tokens output_tokens;  ///< tokens of the answer; the end token is not one of them
     std::optional<base::Duration> queue, ttft;
-    int pauses = 0;           ///< times it was put back for want of memory; its tokens are computed again, none is lost
+    int swaps = 0;            ///< pauses after which its KV came back from host memory
+    int recomputes = 0;       ///< pauses after which its tokens were computed again; none is lost either way
     base::Duration paused{};  ///< in all
     base::Bytes kv_bytes_peak;
+    std::optional<base::Duration> deadline;
+    std::optional<bool> ttft_met, itl_met;  ///< against the server's targets; absent: no target, or nothing to compare
 };
 
 struct AnswerEnd {
@@ -91,7 +95,9 @@ struct Occupancy {
     base::Tokens kv_reserved;  ///< owned by and promised to running sequences, in whole blocks
     base::Tokens kv_total;
     std::int64_t steps = 0;
-    std::int64_t preemptions = 0;  ///< pauses so far
+    std::int64_t swaps = 0, recomputes = 0;  ///< pauses so far, by what brings the answer back
+    base::Bytes host_used, host_total;       ///< host memory that holds the KV of paused answers
+    base::Bytes swapped_out, swapped_in;     ///< in all
     bool operator==(const Occupancy&) const = default;
 };
 

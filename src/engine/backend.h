@@ -4,6 +4,7 @@
 // A backend keeps no policy: which rows run, and when, is the engine's decision.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ struct ModelFacts {
     std::int64_t vocabulary = 0;
     int threads = 1;
     bool pads = false;  ///< a lone row is computed with a padding row beside it, so that company changes no bit
+    /// "verified": the check at the start found the same bits alone, in company and after a pause; "not verified"; "off".
+    std::string load_invariant = "not verified";
 };
 
 /// Consecutive tokens of one sequence, beginning at `position` (the number of tokens it has in KV).
@@ -66,6 +69,13 @@ public:
     virtual std::span<const float> logits(std::size_t index) const = 0;
     /// The sequence's place and cells are free at once. Unknown ids are ignored: a sequence may end before its first run.
     virtual void remove(SequenceId sequence) = 0;
+
+    /// A copy of the sequence's KV in host memory, from which restore() brings back the same bits. Empty: there is none to be
+    /// had, and the tokens must be computed again.
+    virtual std::vector<std::byte> snapshot(SequenceId sequence) = 0;
+    /// The sequence, which has no place, takes one and holds the `length` tokens of the snapshot. False: it did not fit or did
+    /// not match; nothing changed.
+    virtual bool restore(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) = 0;
 };
 
 }  // namespace fullstop::engine

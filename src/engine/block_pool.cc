@@ -47,6 +47,11 @@ void BlockPool::grow(SequenceId id, Tokens tokens) {
     promised_ -= more;
 }
 
+Blocks BlockPool::held(SequenceId id) const {
+    const auto found = holdings_.find(id);
+    return found == holdings_.end() ? Blocks{} : found->second.owned + found->second.promised;
+}
+
 void BlockPool::release(SequenceId id) {
     const auto found = holdings_.find(id);
     FULLSTOP_ASSERT(found != holdings_.end(), "only a sequence with a reservation is released");

@@ -32,6 +32,8 @@ public:
     /// Frees everything the sequence owned or was promised.
     void release(SequenceId id);
 
+    /// Owned by or promised to one sequence.
+    base::Blocks held(SequenceId id) const;
     base::Blocks total() const { return total_; }
     base::Blocks free() const { return total_ - owned_ - promised_; }
     base::Blocks owned() const { return owned_; }

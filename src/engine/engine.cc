@@ -1,4 +1,5 @@
-// Two lists and a pool. Everything that ends an answer goes through end(), so that each ends once and frees what it held.
+// The life of an answer: two lists and a pool. Everything that ends one goes through end(), so that each ends once and frees
+// what it held.
 #include "engine/engine.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 namespace fullstop::engine {
 
 using answer::Cause;
+using base::Bytes;
 using base::Duration;
 using base::Instant;
 using base::Tokens;
@@ -24,6 +26,12 @@ constexpr double kNewestWeight = 0.2;
 constexpr Duration kShortestRetry = std::chrono::seconds(1);
 /// OpenAI's word, which clients know.
 constexpr std::string_view kTooLong = "context_length_exceeded";
+
+/// Ended where its model, its request or its window ends it: its length tells something of those to come.
+bool is_whole(Cause cause) {
+    const answer::Effect effect = answer::entry(cause).effect;
+    return effect == answer::Effect::kComplete || effect == answer::Effect::kAskedFor || cause == Cause::kContextLimit;
+}
 
 struct Refusal {
     std::string_view code;
@@ -46,7 +54,7 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
 }  // namespace
 
 Engine::Engine(Backend& backend, EngineOptions options)
-    : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens), admission_(options.admission) {
+    : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens), admission_(options.admission), host_(options.host_memory) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
 
@@ -71,6 +79,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     if (auto refusal = impossible(prompt, submission.max_tokens, window)) return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
 
     const Tokens limit = submission.max_tokens.value_or(window - prompt);
+    ranking_.arrived(submission.client);
     waiting_.push_back(std::make_unique<Sequence>(Sequence{.id = submission.id,
                                                            .rank = next_rank_++,
                                                            .tokens = std::move(tokens),
@@ -81,13 +90,14 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                                                            .sampler = Sampler(submission.sampling),
                                                            .gate = TextGate(std::move(submission.stop)),
                                                            .arrived = submission.arrived,
-                                                           .admitted = {},
-                                                           .first_token = {},
-                                                           .last_token = {},
-                                                           .paused_since = {}}));
+                                                           .priority = submission.priority,
+                                                           .deadline = submission.deadline,
+                                                           .on_deadline = submission.on_deadline,
+                                                           .client = std::move(submission.client)}));
     admit(now, out);
     const auto queued = std::ranges::count_if(waiting_, [](const Owned& s) { return !s->admitted; });
     if (std::cmp_less_equal(queued, options_.max_queue)) return;
+    ranking_.ended(waiting_.back()->client);
     waiting_.pop_back();  // only the newest can be too much: the others were within the limit before it came
     const Duration wait = estimate_wait(now);
     refuse(Cause::kAdmissionRejected, "queue_full",
@@ -96,66 +106,15 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
            wait);
 }
 
-/// Strictly by arrival: nobody passes the head of the queue, so nobody waits for ever.
-void Engine::admit(Instant now, EngineEvents& out) {
-    while (!waiting_.empty() && std::cmp_less(running_.size(), backend_.facts().max_sequences) && pool_.can_reserve(admission_.footprint(*waiting_.front()))) {
-        Owned sequence = std::move(waiting_.front());
-        waiting_.pop_front();
-        pool_.reserve(sequence->id, admission_.footprint(*sequence));
-        if (!sequence->admitted) {
-            sequence->admitted = now;
-            out.emplace_back(Admitted{sequence->id, now});
-        }
-        running_.insert(std::ranges::upper_bound(running_, sequence->rank, {}, [](const Owned& s) { return s->rank; }), std::move(sequence));
-    }
-}
-
-/// The next token of every decoding sequence gets its room, the oldest first. Some may be paused for it.
-void Engine::make_room(Instant now) {
-    std::vector<Sequence*> decoding;
-    for (const Owned& sequence : running_)
-        if (sequence->decoding()) decoding.push_back(sequence.get());
-    for (Sequence* sequence : decoding) {
-        const Tokens next = sequence->in_kv + Tokens{1};
-        while (sequence->pauses == 0 && !pool_.can_extend(sequence->id, next)) {
-            Sequence* newest = newest_that_may_pause();
-            pause(now, *newest);
-        }
-        if (sequence->pauses == 0) pool_.extend(sequence->id, next);
-    }
-}
-
-/// Those that were paused before hold their worst case and need nothing. Never null while one decodes that was not.
-Sequence* Engine::newest_that_may_pause() const {
-    const auto found = std::ranges::find(running_.rbegin(), running_.rend(), 0, [](const Owned& s) { return s->pauses; });
-    return found == running_.rend() ? nullptr : found->get();
-}
-
-/// Back to the queue with its tokens, its sampler and its text; only KV is given up.
-void Engine::pause(Instant now, Sequence& sequence) {
-    FULLSTOP_ASSERT(sequence.pauses == 0, "no answer is paused twice");
-    backend_.remove(sequence.id);
-    pool_.release(sequence.id);
-    kv_used_ -= sequence.in_kv;
-    sequence.in_kv = {};
-    ++sequence.pauses;
-    ++pauses_;
-    sequence.paused_since = now;
-    const auto found = std::ranges::find(running_, &sequence, [](const Owned& s) { return s.get(); });
-    Owned owned = std::move(*found);
-    running_.erase(found);
-    const auto place = std::ranges::find_if(waiting_, [&](const Owned& s) { return s->rank > owned->rank; });
-    waiting_.insert(place, std::move(owned));
-}
-
 bool Engine::plan(Instant now, EngineEvents& out) {
     FULLSTOP_ASSERT(runs_.empty(), "a step is committed before the next is planned");
+    end_overdue(now, out);
     admit(now, out);
     make_room(now);
     for (const Owned& sequence : running_)
         if (sequence->decoding()) plan_run(*sequence, Tokens{1});
     Tokens budget = runs_.empty() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
-    for (const Owned& sequence : running_) {
+    for (Sequence* sequence : in_order(running_, now)) {
         if (sequence->decoding() || budget.count == 0) continue;
         const Tokens rows = std::min(sequence->missing(), budget);
         plan_run(*sequence, rows);
@@ -186,7 +145,10 @@ void Engine::commit(Instant now, EngineEvents& out) {
             const Tokens rows{static_cast<std::int64_t>(runs_[i].tokens.size())};
             sequence.in_kv += rows;
             kv_used_ += rows;
+            sequence.most_in_kv = std::max(sequence.most_in_kv, sequence.in_kv);
             pool_.grow(sequence.id, sequence.in_kv);
+            const bool made = sequence.length() > sequence.prompt && rows.count == 1;
+            ranking_.charge(sequence.client, made ? Tokens{} : rows, made ? rows : Tokens{});
             if (runs_[i].wants_logits) after_row(now, sequence, backend_.logits(i), out);
         }
     }
@@ -204,7 +166,10 @@ void Engine::after_row(Instant now, Sequence& sequence, std::span<const float> l
     }
     sequence.tokens.push_back(*token);
     Produced produced{.id = sequence.id, .at = now, .text = sequence.gate.push(backend_.piece(*token)), .gap = {}};
-    if (sequence.last_token) produced.gap = now - *sequence.last_token;
+    if (sequence.last_token) {
+        produced.gap = now - *sequence.last_token;
+        sequence.worst_gap = std::max(sequence.worst_gap.value_or(Duration{}), *produced.gap);
+    }
     if (!sequence.first_token) sequence.first_token = now;
     sequence.last_token = now;
     if (const auto since = std::exchange(sequence.paused_since, std::nullopt)) sequence.paused += now - *since;
@@ -232,14 +197,11 @@ void Engine::end_failed_step(Instant now, EngineEvents& out) {
 }
 
 void Engine::cancel(Instant now, SequenceId id, Cause cause, std::string detail, EngineEvents& out) {
-    FULLSTOP_ASSERT(runs_.empty(), "nothing is taken away between plan and commit");
-    const auto has_id = [&](const Owned& s) { return s->id == id; };
-    if (const auto found = std::ranges::find_if(running_, has_id); found != running_.end()) {
-        end(now, **found, cause, std::move(detail), out);
-    } else if (const auto queued = std::ranges::find_if(waiting_, has_id); queued != waiting_.end()) {
-        out.emplace_back(Ended{id, now, (*queued)->gate.flush(), {cause, std::move(detail), numbers_of(**queued)}});
-        waiting_.erase(queued);
-    }
+    for (const auto* list : {&running_, &waiting_})
+        if (const auto found = std::ranges::find(*list, id, [](const Owned& s) { return s->id; }); found != list->end()) {
+            end(now, **found, cause, std::move(detail), out);
+            break;
+        }
     check();
 }
 
@@ -248,16 +210,37 @@ void Engine::cancel_all(Instant now, Cause cause, const std::string& detail, Eng
     while (!running_.empty()) cancel(now, running_.back()->id, cause, detail, out);
 }
 
+/// A deadline ends an answer only if its request said so.
+void Engine::end_overdue(Instant now, EngineEvents& out) {
+    std::vector<Sequence*> overdue;
+    for (const auto* list : {&running_, &waiting_})
+        for (const Owned& sequence : *list)
+            if (sequence->on_deadline && sequence->due() && *sequence->due() <= now) overdue.push_back(sequence.get());
+    for (Sequence* sequence : overdue)
+        end(now, *sequence, Cause::kGenerationTimeLimit,
+            fmt::format("the deadline of {:.0f} ms that the request set passed after {} tokens", base::to_ms(*sequence->deadline), sequence->output().count),
+            out);
+}
+
+/// Running, waiting or paused: it ends once and holds nothing afterwards.
 void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detail, EngineEvents& out) {
+    const bool running = pool_.held(sequence.id).count > 0;
+    std::string rest = sequence.gate.stopped_by() ? std::string() : sequence.gate.flush();
+    if (const auto since = std::exchange(sequence.paused_since, std::nullopt)) sequence.paused += now - *since;
+    out.emplace_back(Ended{sequence.id, now, std::move(rest), {cause, std::move(detail), numbers_of(sequence)}});
+    ranking_.ended(sequence.client);
+    if (!sequence.snapshot.empty()) forget_snapshot(sequence, false);
+    if (!running) {
+        take(waiting_, sequence);
+        return;
+    }
     const double service = base::to_seconds(now - *sequence.admitted);
     mean_service_s_ = mean_service_s_ == 0 ? service : (1 - kNewestWeight) * mean_service_s_ + kNewestWeight * service;
-    out.emplace_back(
-        Ended{sequence.id, now, sequence.gate.stopped_by() ? std::string() : sequence.gate.flush(), {cause, std::move(detail), numbers_of(sequence)}});
-    admission_.ended(sequence.output());
+    if (is_whole(cause)) admission_.ended(sequence.output());
     backend_.remove(sequence.id);
     pool_.release(sequence.id);
     kv_used_ -= sequence.in_kv;
-    std::erase_if(running_, [&](const Owned& s) { return s.get() == &sequence; });
+    take(running_, sequence);
 }
 
 AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
@@ -268,9 +251,13 @@ AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
     numbers.output_tokens = sequence.output();
     if (sequence.admitted) numbers.queue = *sequence.admitted - sequence.arrived;
     if (sequence.first_token) numbers.ttft = *sequence.first_token - sequence.arrived;
-    numbers.pauses = sequence.pauses;
+    numbers.swaps = sequence.swaps;
+    numbers.recomputes = sequence.recomputes;
     numbers.paused = sequence.paused;
-    numbers.kv_bytes_peak = backend_.facts().kv_bytes_per_token * sequence.in_kv.count;
+    numbers.kv_bytes_peak = backend_.facts().kv_bytes_per_token * sequence.most_in_kv.count;
+    numbers.deadline = sequence.deadline;
+    if (options_.ttft_target && numbers.ttft) numbers.ttft_met = *numbers.ttft <= *options_.ttft_target;
+    if (options_.itl_target && sequence.worst_gap) numbers.itl_met = *sequence.worst_gap <= *options_.itl_target;
     return numbers;
 }
 
@@ -291,7 +278,12 @@ Occupancy Engine::occupancy() const {
             .kv_reserved = pool_.block_size() * (pool_.owned() + pool_.promised()).count,
             .kv_total = pool_.block_size() * pool_.total().count,
             .steps = steps_,
-            .preemptions = pauses_};
+            .swaps = swaps_,
+            .recomputes = recomputes_,
+            .host_used = host_.used(),
+            .host_total = host_.total(),
+            .swapped_out = host_.swapped_out(),
+            .swapped_in = host_.swapped_in()};
 }
 
 void Engine::check() const {
@@ -303,6 +295,9 @@ void Engine::check() const {
         owned += base::blocks_for(sequence->in_kv, pool_.block_size());
     }
     FULLSTOP_ASSERT(used == kv_used_ && owned == pool_.owned(), "the pool holds exactly what the running sequences hold");
+    Bytes snapshots;
+    for (const Owned& sequence : waiting_) snapshots += Bytes{std::ssize(sequence->snapshot)};
+    FULLSTOP_ASSERT(snapshots == host_.used(), "host memory holds exactly the snapshots of paused sequences");
 }
 
 }  // namespace fullstop::engine

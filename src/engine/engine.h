@@ -1,14 +1,12 @@
 // Continuous batching with honest ends: who runs in each step, and why each answer stops.
 //
 // Sans-IO: time is handed in, the model is a Backend, results are events. One step is plan, compute, commit; only compute
-// takes long. A sequence starts, in order of arrival, when what Admission wants for it fits. When memory runs short later,
-// the one that arrived last is paused: its blocks are freed, its tokens kept and computed again before anything newer
-// starts. Nobody is paused twice (admission.h), and the oldest never, so every answer ends. Left out: swapping to host
-// memory, sharing of prefixes, deadlines.
+// takes long. Answers stand in a strict order (ranking.h). The first of those that wait starts when Admission has room for
+// it; when memory runs short later, answers that stand lower are paused: their KV goes to host memory, or is computed again.
+// The first of all is never paused, so every answer ends. engine.cc is the life of an answer, scheduling.cc who runs.
+// Left out: sharing of prefixes.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +15,9 @@
 #include "engine/answer_end.h"
 #include "engine/backend.h"
 #include "engine/block_pool.h"
+#include "engine/host_memory.h"
 #include "engine/limits.h"
+#include "engine/ranking.h"
 #include "engine/sequence.h"
 
 namespace fullstop::engine {
@@ -25,6 +25,8 @@ namespace fullstop::engine {
 struct EngineOptions {
     std::size_t max_queue = kDefaultMaxQueue;
     AdmissionMode admission = AdmissionMode::kReserve;
+    base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused answers; 0: it is always computed again
+    std::optional<base::Duration> ttft_target{}, itl_target{};
 };
 
 class Engine {
@@ -40,8 +42,8 @@ public:
     /// Ends everything for `cause`.
     void cancel_all(base::Instant now, answer::Cause cause, const std::string& detail, EngineEvents& out);
 
-    /// Admits what fits and chooses the rows of the next step: running answers first, then prompts in order of arrival.
-    /// False: there is nothing to compute.
+    /// Ends what is past its deadline, admits what fits and chooses the rows of the next step: running answers first, then
+    /// prompts, in their order. False: there is nothing to compute.
     bool plan(base::Instant now, EngineEvents& out);
     /// Runs the planned rows on the backend.
     void compute();
@@ -54,11 +56,10 @@ public:
 
 private:
     using Owned = std::unique_ptr<Sequence>;
+    using Line = std::vector<Sequence*>;
 
-    void admit(base::Instant now, EngineEvents& out);
-    void make_room(base::Instant now);
-    void pause(base::Instant now, Sequence& sequence);
-    Sequence* newest_that_may_pause() const;
+    // engine.cc
+    void end_overdue(base::Instant now, EngineEvents& out);
     void plan_run(Sequence& sequence, base::Tokens rows);
     void after_row(base::Instant now, Sequence& sequence, std::span<const float> logits, EngineEvents& out);
     void end_failed_step(base::Instant now, EngineEvents& out);
@@ -67,17 +68,33 @@ private:
     base::Duration estimate_wait(base::Instant now) const;
     void check() const;
 
+    // scheduling.cc
+    void admit(base::Instant now, EngineEvents& out);
+    bool make_place(base::Instant now, const Sequence& head);
+    bool fits(const Sequence& head, std::span<Sequence* const> beside, base::Blocks free) const;
+    void start(base::Instant now, Sequence& sequence, EngineEvents& out);
+    void bring_back(Sequence& sequence);
+    void make_room(base::Instant now);
+    Sequence* victim_below(const Standing& standing, base::Instant now) const;
+    void pause(base::Instant now, Sequence& sequence);
+    bool swap_out(Sequence& sequence);
+    void forget_snapshot(Sequence& sequence, bool back);
+    Line in_order(const std::vector<Owned>& sequences, base::Instant now) const;
+    static Owned take(std::vector<Owned>& from, const Sequence& sequence);
+
     Backend& backend_;
     EngineOptions options_;
     BlockPool pool_;
     Admission admission_;
-    std::deque<Owned> waiting_;   ///< in order of arrival, paused ones among them
+    Ranking ranking_;
+    HostMemory host_;
+    std::vector<Owned> waiting_;  ///< in order of arrival, paused ones among them
     std::vector<Owned> running_;  ///< in order of arrival
     std::vector<Run> runs_;       ///< of the step between plan() and commit()
     DecodeStatus status_ = DecodeStatus::kOk;
     base::Tokens kv_used_;
     std::int64_t steps_ = 0;
-    std::int64_t pauses_ = 0;
+    std::int64_t swaps_ = 0, recomputes_ = 0;
     std::uint64_t next_rank_ = 0;
     double mean_service_s_ = 0;  ///< of the answers that ended lately, from admission to end; 0: none yet
 };

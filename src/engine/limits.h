@@ -1,9 +1,11 @@
 // Every queue, buffer and step of the engine, in one table with its reason and what happens at the limit.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/time.h"
 #include "base/units.h"
 
 namespace fullstop::engine {
@@ -18,6 +20,14 @@ inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
 inline constexpr base::Tokens kPrefillRowsAlone{256};
 /// Answers that a forecast looks back on: enough for a quantile, few enough to follow another kind of load.   older ones are forgotten
 inline constexpr std::size_t kForecastAnswers = 64;
+/// After this long a waiting or running answer rises by one class; after two or three times it stands above all classes and
+/// nothing that comes later goes before it.                                        it is never paused for another class
+inline constexpr base::Duration kAgeing = std::chrono::seconds(30);
+/// Tokens that a resumed answer makes before it is chosen to be paused again, while another will do.       it may be chosen
+inline constexpr base::Tokens kQuantumTokens{32};
+/// Host memory for the KV of paused answers: some ten thousand tokens of a small model, a hundredth of a usual machine.
+/// At the limit their tokens are computed again instead.                           recompute
+inline constexpr base::Bytes kDefaultHostMemory{std::int64_t{1} << 30};
 /// Requests that wait for admission, unless --max-queue says otherwise: eight times the built-in slots; more would wait
 /// for minutes.                                                                    503 with an estimate
 inline constexpr std::size_t kDefaultMaxQueue = 64;

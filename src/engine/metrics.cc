@@ -59,7 +59,13 @@ std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
     line(out, "fullstop_kv_tokens_total", "gauge", "Tokens the KV cache holds", now.kv_total.count);
     line(out, "fullstop_kv_usage_ratio", "gauge", "Share of the KV cache in use, 0 to 1",
          static_cast<double>(now.kv_used.count) / static_cast<double>(now.kv_total.count));
-    line(out, "fullstop_preemptions_total", "counter", "Answers paused for memory and computed again; none loses a token", now.preemptions);
+    head(out, "fullstop_preemptions_total", "counter", "Pauses of answers, by how their KV comes back; none loses a token");
+    fmt::format_to(std::back_inserter(out), "fullstop_preemptions_total{{kind=\"swap\"}} {}\nfullstop_preemptions_total{{kind=\"recompute\"}} {}\n", now.swaps,
+                   now.recomputes);
+    line(out, "fullstop_host_memory_bytes_used", "gauge", "Host memory that holds the KV of paused answers", now.host_used.count);
+    line(out, "fullstop_host_memory_bytes_total", "gauge", "Host memory allowed for it", now.host_total.count);
+    line(out, "fullstop_swapped_out_bytes_total", "counter", "KV copied to host memory", now.swapped_out.count);
+    line(out, "fullstop_swapped_in_bytes_total", "counter", "KV copied back from host memory", now.swapped_in.count);
     line(out, "fullstop_steps_total", "counter", "Batches computed", now.steps);
     line(out, "fullstop_prompt_tokens_total", "counter", "Prompt tokens of ended answers", prompt_tokens_);
     line(out, "fullstop_output_tokens_total", "counter", "Output tokens of ended answers", output_tokens_);

@@ -36,7 +36,7 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
             {"queue_ms", milliseconds(n.queue)},
             {"ttft_ms", milliseconds(n.ttft)},
             {"paused_ms", base::to_ms(n.paused)},
-            {"preemptions", {{"swap", 0}, {"recompute", n.pauses}}},
+            {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
             {"kv_bytes_peak", n.kv_bytes_peak.count},
             {"deadline_ms", nullptr},
             {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};

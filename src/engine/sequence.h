@@ -1,7 +1,9 @@
 // One answer while the engine holds it: its tokens, what of them is in KV, and its own sampler and text.
-// Owned by Engine: queued, prefilling, decoding; when memory is short, back to the queue with all its tokens (a pause).
+// Owned by Engine: queued, prefilling, decoding; when memory or a place is short, back to the queue with all its tokens and
+// perhaps a snapshot of its KV (a pause).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,23 +16,34 @@ namespace fullstop::engine {
 
 struct Sequence {
     SequenceId id = 0;
-    std::uint64_t rank = 0;       ///< order of arrival: the smaller goes first, and no two are equal
+    std::uint64_t rank = 0;       ///< order of arrival; no two are equal
     std::vector<TokenId> tokens;  ///< prompt, then output
     base::Tokens prompt;          ///< how many of them are the prompt
     base::Tokens in_kv;           ///< how many of them the backend holds
+    base::Tokens most_in_kv{};    ///< ever
     std::optional<base::Tokens> requested;
     base::Tokens limit;  ///< most output tokens
     Sampler sampler;
     TextGate gate;
     base::Instant arrived;
-    std::optional<base::Instant> admitted, first_token, last_token;
-    std::optional<base::Instant> paused_since;
+    Priority priority = Priority::kNormal;
+    std::optional<base::Duration> deadline{};  ///< from arrival
+    std::optional<OnDeadline> on_deadline{};
+    std::string client{};
+    std::optional<base::Instant> admitted{}, first_token{}, last_token{};
+    std::optional<base::Duration> worst_gap{};  ///< between two tokens
+    std::optional<base::Instant> paused_since{};
     base::Duration paused{};  ///< in all, until the next token came
-    int pauses = 0;
+    int swaps = 0, recomputes = 0;
+    base::Tokens resumed_at{};   ///< its length when it was resumed last
+    base::Tokens in_snapshot{};  ///< how many of its tokens the snapshot holds while it is paused
+    std::vector<std::byte> snapshot{};
 
     base::Tokens length() const { return {static_cast<std::int64_t>(tokens.size())}; }
     base::Tokens output() const { return length() - prompt; }
     base::Tokens worst_case() const { return prompt + limit; }
+    int pauses() const { return swaps + recomputes; }
+    std::optional<base::Instant> due() const { return deadline ? std::optional(arrived + *deadline) : std::nullopt; }
     bool decoding() const { return in_kv.count > 0 && missing().count == 1; }
     base::Tokens missing() const { return length() - in_kv; }  ///< rows until its next logits
 };

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ public:
     std::map<std::string, std::string> answers;
     DecodeStatus next_status = DecodeStatus::kOk;
     bool no_numbers = false;  ///< logits are all NaN
+    int fail_restores = 0;    ///< the next so many fail
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
@@ -79,6 +81,23 @@ public:
         return logits_[index];
     }
     void remove(SequenceId sequence) override { held_.erase(sequence); }
+    std::vector<std::byte> snapshot(SequenceId sequence) override {
+        const auto found = held_.find(sequence);
+        EXPECT_NE(found, held_.end()) << "only what is in KV is copied";
+        const auto bytes = std::as_bytes(std::span(found->second));
+        return {bytes.begin(), bytes.end()};
+    }
+    bool restore(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override {
+        EXPECT_FALSE(held_.contains(sequence));
+        EXPECT_LT(std::ssize(held_), facts_.max_sequences);
+        if (fail_restores > 0 && fail_restores-- > 0) return false;
+        std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
+        std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
+        EXPECT_EQ(std::ssize(tokens), length.count);
+        held_[sequence] = std::move(tokens);
+        EXPECT_LE(cells(), facts_.pool.count);
+        return true;
+    }
 
     /// The answer to `prompt` without its end token.
     std::string answer_to(const std::string& prompt) const {

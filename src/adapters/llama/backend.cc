@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/llama/kv_cells.h"
 #include "adapters/llama/loading.h"
 #include "adapters/llama/pass.h"
-#include "adapters/llama/places.h"
 #include "base/assert.h"
 
 namespace fullstop::adapters::llama {
@@ -42,14 +42,15 @@ DecodeStatus status_of(int code) {
 
 class LlamaBackend final : public engine::Backend {
 public:
-    LlamaBackend(Model model, Context context, engine::ModelFacts facts)
+    LlamaBackend(Model model, Context context, engine::ModelFacts facts, bool invariant)
         : model_(std::move(model)),
           context_(std::move(context)),
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
-          memory_(llama_get_memory(context_.get())),
-          streams_(facts_.layout == "streams") {
-        facts_.pads = one_row_differs();
+          streams_(facts_.layout == "streams"),
+          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt) {
+        facts_.pads = invariant && one_row_differs();
+        facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
     }
 
     const engine::ModelFacts& facts() const override { return facts_; }
@@ -59,7 +60,9 @@ public:
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
-    void remove(SequenceId sequence) override;
+    void remove(SequenceId sequence) override { cells_.remove(sequence); }
+    std::vector<std::byte> snapshot(SequenceId sequence) override { return cells_.snapshot(sequence); }
+    bool restore(SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) override { return cells_.restore(sequence, length, snapshot); }
 
 private:
     DecodeStatus decode_streams(std::span<const Run> runs);
@@ -67,6 +70,8 @@ private:
     DecodeStatus decode_next_tokens(std::span<const Run> runs);
     DecodeStatus decode_unified(std::span<const Run> runs);
     bool one_row_differs();
+    bool company_changes_nothing();
+    std::vector<float> logits_after(const Run& run, std::optional<Run> company);
     std::vector<float> logits_of_pass(int row);
     std::size_t outputs_of_prompt() const { return facts_.pads ? 2 : 1; }
     void pad(int place);
@@ -76,9 +81,8 @@ private:
     Context context_;
     engine::ModelFacts facts_;
     const llama_vocab* vocabulary_;
-    llama_memory_t memory_;
     bool streams_;
-    Places places_;
+    KvCells cells_;
     Pass pass_;
     std::vector<std::pair<int, llama_pos>> pads_;  ///< place and position of the padding rows in pass_
     std::vector<const float*> logits_;             ///< by run; null: not wanted
@@ -127,7 +131,7 @@ base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Messag
 DecodeStatus LlamaBackend::decode(std::span<const Run> runs) {
     logits_.assign(runs.size(), nullptr);
     copies_.resize(std::max(copies_.size(), runs.size()));
-    for (const Run& run : runs) places_.take(run.sequence);
+    for (const Run& run : runs) cells_.take(run.sequence);
     return streams_ ? decode_streams(runs) : decode_unified(runs);
 }
 
@@ -141,7 +145,7 @@ DecodeStatus LlamaBackend::decode_streams(std::span<const Run> runs) {
 
 DecodeStatus LlamaBackend::decode_prompt(const Run& run, std::size_t index) {
     pass_.clear();
-    pass_.add(run, *places_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
+    pass_.add(run, *cells_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
     const auto status = run_pass();
     if (status != DecodeStatus::kOk || !run.wants_logits) return status;
     const float* row = llama_get_logits_ith(context_.get(), pass_.rows() - 1);
@@ -153,7 +157,7 @@ DecodeStatus LlamaBackend::decode_prompt(const Run& run, std::size_t index) {
 DecodeStatus LlamaBackend::decode_next_tokens(std::span<const Run> runs) {
     std::vector<std::pair<int, std::size_t>> order;  // place, run
     for (std::size_t i = 0; i < runs.size(); ++i)
-        if (runs[i].tokens.size() == 1) order.emplace_back(*places_.find(runs[i].sequence), i);
+        if (runs[i].tokens.size() == 1) order.emplace_back(*cells_.find(runs[i].sequence), i);
     if (order.empty()) return DecodeStatus::kOk;
     std::ranges::sort(order);
     pass_.clear();
@@ -185,7 +189,7 @@ DecodeStatus LlamaBackend::decode_unified(std::span<const Run> runs) {
     pass_.clear();
     std::vector<int> last_rows;
     for (const Run& run : runs) {
-        pass_.add(run, *places_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
+        pass_.add(run, *cells_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
         last_rows.push_back(pass_.rows() - 1);
     }
     if (facts_.pads && (pass_.rows() < 2 || pass_.outputs() == 1)) pad(static_cast<int>(facts_.max_sequences));
@@ -204,20 +208,60 @@ bool LlamaBackend::one_row_differs() {
     const Run next{.sequence = 0, .position = length, .tokens = std::span(kTokens).first(1), .wants_logits = true};
     std::array<std::vector<float>, 4> seen;
     for (const std::size_t outputs : {1U, 2U}) {
-        llama_memory_seq_rm(memory_, 0, -1, -1);
+        cells_.clear();
         pass_.clear();
         pass_.add(prompt, 0, outputs);
         seen[outputs - 1] = logits_of_pass(pass_.rows() - 1);
     }
     for (const bool padded : {false, true}) {
-        llama_memory_seq_rm(memory_, 0, static_cast<llama_pos>(length.count), -1);
+        cells_.forget_from(0, static_cast<llama_pos>(length.count));
         pass_.clear();
         pass_.add(next, 0, 1);
         if (padded) pad(streams_ ? 1 : static_cast<int>(facts_.max_sequences));
         seen[padded ? 3 : 2] = logits_of_pass(0);
     }
-    llama_memory_clear(memory_, true);
+    cells_.clear();
     return seen[0].empty() || seen[2].empty() || seen[0] != seen[1] || seen[2] != seen[3];
+}
+
+/// Logits of `run`, computed in one step with `company`; none if that failed.
+std::vector<float> LlamaBackend::logits_after(const Run& run, std::optional<Run> company) {
+    std::vector<Run> runs = {run};
+    if (company) runs.insert(runs.begin(), *company);
+    if (decode(runs) != DecodeStatus::kOk) return {};
+    const auto row = logits(runs.size() - 1);
+    return {row.begin(), row.end()};
+}
+
+/// One answer alone, then with others before and beside it, one of which ends in the middle, and with a pause: the same bits?
+bool LlamaBackend::company_changes_nothing() {
+    constexpr std::array<TokenId, 12> kTokens = {31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42};  // any will do
+    const std::span<const TokenId> tokens = kTokens;
+    constexpr SequenceId kMeasured = 1, kBefore = 2, kAfter = 3;
+    const auto prompt = [&](SequenceId id, std::size_t count) {
+        return Run{.sequence = id, .position = {}, .tokens = tokens.first(count), .wants_logits = true};
+    };
+    const auto next = [&](SequenceId id, std::int64_t at) {
+        return Run{.sequence = id, .position = {at}, .tokens = tokens.subspan(static_cast<std::size_t>(at), 1), .wants_logits = true};
+    };
+    std::vector<std::vector<float>> alone = {logits_after(prompt(kMeasured, 6), {})}, company;
+    for (std::int64_t at = 6; at < 10; ++at) alone.push_back(logits_after(next(kMeasured, at), {}));
+    remove(kMeasured);
+
+    logits_after(prompt(kBefore, 7), {});
+    company.push_back(logits_after(prompt(kMeasured, 6), next(kBefore, 7)));
+    company.push_back(logits_after(next(kMeasured, 6), next(kBefore, 8)));
+    remove(kBefore);
+    company.push_back(logits_after(next(kMeasured, 7), prompt(kAfter, 5)));
+    const std::vector<std::byte> saved = snapshot(kMeasured);
+    remove(kMeasured);
+    logits_after(next(kAfter, 5), {});
+    const bool restored = !saved.empty() && restore(kMeasured, Tokens{8}, saved);
+    for (std::int64_t at = 8; restored && at < 10; ++at) company.push_back(logits_after(next(kMeasured, at), next(kAfter, at - 2)));
+    remove(kMeasured);
+    remove(kAfter);
+    cells_.clear();
+    return restored && !alone.front().empty() && alone == company;
 }
 
 /// Runs the pass; no logits when it fails.
@@ -229,30 +273,23 @@ std::vector<float> LlamaBackend::logits_of_pass(int row) {
 
 /// A row that nobody reads, at the end of whatever is at `place`. There is room: a sequence never stores its last token.
 void LlamaBackend::pad(int place) {
-    const llama_pos position = llama_memory_seq_pos_max(memory_, place) + 1;
+    const llama_pos position = cells_.next_position(place);
     pass_.add(kPadToken, position, place, true);
     pads_.emplace_back(place, position);
 }
 
 DecodeStatus LlamaBackend::run_pass() {
+    if (!cells_.prepare(pass_.rows())) return DecodeStatus::kFatal;
     const int code = llama_decode(context_.get(), pass_.batch());
-    for (const auto& [place, position] : std::exchange(pads_, {})) llama_memory_seq_rm(memory_, place, position, -1);
+    const auto pads = std::exchange(pads_, {});
+    for (const auto& [place, position] : pads) cells_.forget_from(place, position);
+    cells_.computed(pass_.rows() - static_cast<int>(pads.size()));
     return status_of(code);
 }
 
 std::span<const float> LlamaBackend::logits(std::size_t index) const {
     FULLSTOP_ASSERT(index < logits_.size() && logits_[index] != nullptr, "logits are read of runs that wanted them");
     return {logits_[index], static_cast<std::size_t>(facts_.vocabulary)};
-}
-
-void LlamaBackend::remove(SequenceId sequence) {
-    const auto place = places_.find(sequence);
-    if (!place) return;
-    llama_memory_seq_rm(memory_, *place, -1, -1);
-    if (const auto move = places_.release(sequence)) {
-        llama_memory_seq_cp(memory_, move->from, move->to, -1, -1);
-        llama_memory_seq_rm(memory_, move->from, -1, -1);
-    }
 }
 
 }  // namespace
@@ -273,8 +310,9 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options) 
                              .max_sequences = options.max_sequences,
                              .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
                              .threads = options.threads,
-                             .pads = true};
-    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts));
+                             .pads = true,
+                             .load_invariant = ""};
+    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts), options.load_invariant);
 }
 
 }  // namespace fullstop::adapters::llama

@@ -1,7 +1,8 @@
 // engine::Backend over libllama: loading with clear errors, and batches whose results do not depend on the load.
 //
-// Load-invariant output (layout streams): prompts are computed apart from next tokens, and never fewer rows than give the
-// same bits as many, so that each answer meets the same arithmetic alone and in company. See backend.cc.
+// Load-invariant output: never fewer rows than give the same bits as many; in streams prompts are computed apart from next
+// tokens, in the unified layout cells are kept in order (kv_cells.h). So each answer meets the same arithmetic alone, in
+// company and after a pause, which is checked at the start. See backend.cc.
 // Used by one thread, but for progress, which load() calls on its own thread.
 #pragma once
 
@@ -28,6 +29,7 @@ struct LoadOptions {
     base::Tokens auto_window{4096};                        ///< at most what the model was trained for
     int max_sequences = 8;
     int threads = 1;
+    bool load_invariant = true;                 ///< take care that company changes no bit, and check it; false: be faster
     std::function<void(double)> progress = {};  ///< 0..1 while weights are read
 };
 

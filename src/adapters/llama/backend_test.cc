@@ -72,10 +72,9 @@ TEST(Loading, BadFilesAndSizesAreNamedWithTheNextStep) {
 /// Answers of the real model, through the engine; time is a counter.
 class Answers {
 public:
-    explicit Answers(const LoadOptions& options) : backend_(load(options).value()), engine_(*backend_, {}) {}
+    explicit Answers(const LoadOptions& options, const engine::EngineOptions& how = {}) : backend_(load(options).value()), engine_(*backend_, how) {}
 
-    void ask(SequenceId id, const std::string& question, double temperature, std::int64_t max_tokens) {
-        engine::Submission submission;
+    void ask(SequenceId id, const std::string& question, double temperature, std::int64_t max_tokens, engine::Submission submission = {}) {
         submission.id = id;
         submission.prompt = std::vector<answer::Message>{{"user", question}};
         submission.sampling = {.temperature = temperature, .seed = 7};
@@ -110,7 +109,9 @@ public:
 
     std::map<SequenceId, std::string> texts;
     std::map<SequenceId, Cause> causes;
+    std::map<SequenceId, engine::AnswerNumbers> numbers;
     engine::Occupancy occupancy() const { return engine_.occupancy(); }
+    const engine::ModelFacts& facts() const { return backend_->facts(); }
 
 private:
     void read() {
@@ -119,6 +120,7 @@ private:
             if (const auto* ended = std::get_if<engine::Ended>(&event)) {
                 texts[ended->id] += ended->text;
                 causes[ended->id] = ended->end.cause;
+                numbers[ended->id] = ended->end.numbers;
             }
             EXPECT_FALSE(std::holds_alternative<engine::Refused>(event));
         }
@@ -160,6 +162,49 @@ TEST(RealModel, AnAnswerIsTheSameAloneAndAmongSevenOthers) {
         EXPECT_GT(alone[id].size(), 5U);
         EXPECT_EQ(answers.texts[id], alone[id]) << "question " << id;
     }
+}
+
+/// A shared pool for one or two answers of eight: pauses by swap and by recompute, cells that are freed and used again,
+/// users that leave. What is compared was paused, and reads as if it had been alone.
+TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
+    for (const base::Bytes host : {engine::kDefaultHostMemory, base::Bytes{0}}) {
+        Answers answers(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256}), {.admission = engine::AdmissionMode::kEager, .host_memory = host});
+        EXPECT_EQ(answers.facts().load_invariant, "verified");
+        constexpr std::int64_t kTokens = 60;
+        std::map<SequenceId, std::string> alone;
+        for (SequenceId id = 0; id < 4; ++id) alone[id] = answers.alone(kQuestions[id], id % 2 == 0 ? 0.0 : 0.8, kTokens);
+        for (SequenceId id = 0; id < 4; ++id) {
+            answers.ask(id, kQuestions[id], id % 2 == 0 ? 0.0 : 0.8, kTokens, {.priority = engine::Priority::kBatch});  // the first to be paused
+            for (int i = 0; i < 5; ++i) answers.step();
+        }
+        for (SequenceId id = 4; id < 8; ++id) answers.ask(id, fmt::format("Tell me {} things about the number {}.", id, id * 17), 0.8, 100);
+        for (int i = 0; i < 20; ++i) answers.step();
+        answers.cancel(5);
+        for (int i = 0; i < 10; ++i) answers.step();
+        answers.cancel(4);
+        answers.run();
+        int pauses = 0;
+        for (SequenceId id = 0; id < 4; ++id) {
+            pauses += answers.numbers[id].swaps + answers.numbers[id].recomputes;
+            EXPECT_EQ(answers.texts[id], alone[id]) << "question " << id << ", host memory " << host.count;
+        }
+        EXPECT_GT(pauses, 0);
+        EXPECT_EQ(answers.occupancy().swaps > 0, host.count > 0);
+        EXPECT_EQ(answers.occupancy().kv_used, Tokens{});
+        EXPECT_EQ(answers.occupancy().host_used, base::Bytes{});
+    }
+}
+
+TEST(RealModel, AnAnswerIsTheSameAfterAnInteractiveOneTookItsPlace) {
+    Answers answers({.model = kModel, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2});
+    const std::string alone = answers.alone(kQuestions[2], 0, 40);
+    answers.ask(1, kQuestions[2], 0, 40, {.priority = engine::Priority::kBatch});
+    answers.ask(2, kQuestions[0], 0, 40);
+    for (int i = 0; i < 20; ++i) answers.step();
+    answers.ask(3, kQuestions[1], 0, 40, {.priority = engine::Priority::kInteractive});
+    answers.run();
+    EXPECT_EQ(answers.numbers[1].swaps, 1);
+    EXPECT_EQ(answers.texts[1], alone);
 }
 
 TEST(RealModel, GreedyTextIsStableAndFollowsTheTemplate) {

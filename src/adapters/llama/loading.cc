@@ -16,10 +16,13 @@
 namespace fullstop::adapters::llama {
 namespace {
 
-/// libllama rounds windows up to this; we round down instead, so that no more memory is taken than was asked for.
+/// libllama rounds windows up to this. Windows of their own we round down instead, so that no more memory is taken than was
+/// asked for; a shared pool it rounds up to less than a step more.
 constexpr std::int64_t kWindowStep = 256;
 /// Room in the shared pool for padding rows.
 constexpr std::int64_t kPadCells = 2;
+
+constexpr std::int64_t rounded_up(std::int64_t tokens) { return (tokens + kWindowStep - 1) / kWindowStep * kWindowStep; }
 
 ggml_type type_of(KvType type) { return type == KvType::kQ8_0 ? GGML_TYPE_Q8_0 : GGML_TYPE_F16; }
 
@@ -110,7 +113,8 @@ base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& opti
     if (options.layout == KvLayout::kUnified) {
         if (pool.count < kWindowStep)
             return base::usage_error(fmt::format("--kv-tokens {} is too small", pool.count), fmt::format("give at least {}", kWindowStep));
-        const std::int64_t whole = pool.count / engine::kBlockTokens.count * engine::kBlockTokens.count;
+        const std::int64_t usable = std::min(pool.count, rounded_up(pool.count) - kPadCells);
+        const std::int64_t whole = usable / engine::kBlockTokens.count * engine::kBlockTokens.count;
         return KvShape{.window = {std::min(whole, trained)}, .pool = {whole}};
     }
     const std::int64_t window = std::min(pool.count / options.max_sequences, trained) / kWindowStep * kWindowStep;
@@ -130,9 +134,9 @@ base::Bytes kv_bytes_per_token(const llama_model& model, KvType type) {
 
 base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options) {
     const bool unified = options.layout == KvLayout::kUnified;
-    // A lone answer is padded with a row in a second sequence, so there are always two.
-    const std::int64_t sequences = unified ? options.max_sequences + 1 : std::max(2, options.max_sequences);
-    const std::int64_t cells = unified ? shape.pool.count + kPadCells : shape.window.count * sequences;
+    // A lone answer is padded with a row in a second sequence, so there are always two; in the shared pool what ended has one, too.
+    const std::int64_t sequences = unified ? options.max_sequences + 2 : std::max(2, options.max_sequences);
+    const std::int64_t cells = unified ? rounded_up(shape.pool.count + kPadCells) : shape.window.count * sequences;
     const base::Bytes needed = kv_bytes_per_token(model, options.kv_type) * cells;
     if (const auto available = memory_available(); available && needed > *available)
         return base::unreachable_error(fmt::format("KV for {} tokens needs {} and {} are available", cells, in_mib(needed), in_mib(*available)),

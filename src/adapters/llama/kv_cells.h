@@ -1,0 +1,61 @@
+// libllama's KV as the backend uses it: which sequence id each answer has, which cells are free, copies out and in.
+//
+// With `in_order` (unified layout) each answer's cells lie in the order of its tokens, since attention adds up in the order
+// of cells and another order gives other bits. libllama fills the lowest free cell first, so what ends is only buried, not
+// freed; when the end of the pool is reached, the living are copied out, the pool is cleared, and they are copied in again
+// one after the other. Internal to this folder.
+#pragma once
+
+#include <llama.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "adapters/llama/places.h"
+#include "base/units.h"
+
+namespace fullstop::adapters::llama {
+
+class KvCells {
+public:
+    /// `grave`: a sequence id of its own for what was buried; absent: cells are freed at once.
+    KvCells(llama_context& context, std::optional<int> grave);
+
+    std::optional<int> find(engine::SequenceId sequence) const { return places_.find(sequence); }
+    int take(engine::SequenceId sequence) { return places_.take(sequence); }
+    /// Its place is free at once; unknown ids are ignored.
+    void remove(engine::SequenceId sequence);
+    /// Position that follows the last token of a place.
+    llama_pos next_position(int place) const { return llama_memory_seq_pos_max(memory_, place) + 1; }
+    void forget_from(int place, llama_pos position) { llama_memory_seq_rm(memory_, place, position, -1); }
+    void clear();
+
+    /// Empty: libllama could not say.
+    std::vector<std::byte> snapshot(engine::SequenceId sequence) const;
+    /// False: it did not fit; the sequence has no place.
+    bool restore(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot);
+
+    /// Makes room at the end for `rows` rows. False: the living could not be brought back, and all is lost.
+    bool prepare(std::int64_t rows);
+    void computed(std::int64_t rows) { end_ += rows; }
+
+    base::Bytes moved() const { return moved_; }  ///< by compaction, in all
+    std::int64_t compactions() const { return compactions_; }
+
+private:
+    std::vector<std::byte> copy_of(int place) const;
+    bool compact();
+    void free_or_bury(int place);
+
+    llama_context& context_;
+    llama_memory_t memory_;
+    std::optional<int> grave_;
+    Places places_;
+    std::int64_t end_ = 0;  ///< with a grave: the first cell that was not used since the last clearing
+    base::Bytes moved_;
+    std::int64_t compactions_ = 0;
+};
+
+}  // namespace fullstop::adapters::llama

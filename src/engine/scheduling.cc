@@ -1,0 +1,159 @@
+// Who runs: admission in order, room for the next tokens, and pauses. Everything here keeps the premises of the proof in
+// ARCHITECTURE.md that every answer ends.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/engine.h"
+
+namespace fullstop::engine {
+
+using base::Blocks;
+using base::Bytes;
+using base::Instant;
+using base::Tokens;
+
+Engine::Line Engine::in_order(const std::vector<Owned>& sequences, Instant now) const {
+    std::vector<std::pair<Standing, Sequence*>> standings;
+    standings.reserve(sequences.size());
+    for (const Owned& sequence : sequences) standings.emplace_back(ranking_.of(*sequence, now), sequence.get());
+    std::ranges::sort(standings, {}, [](const auto& entry) { return entry.first; });
+    Line line;
+    line.reserve(standings.size());
+    for (const auto& [standing, sequence] : standings) line.push_back(sequence);
+    return line;
+}
+
+Engine::Owned Engine::take(std::vector<Owned>& from, const Sequence& sequence) {
+    const auto found = std::ranges::find(from, &sequence, [](const Owned& s) { return s.get(); });
+    FULLSTOP_ASSERT(found != from.end(), "a sequence is in the list it is taken from");
+    Owned out = std::move(*found);
+    from.erase(found);
+    return out;
+}
+
+/// Nobody passes the first that waits: it starts as soon as enough of those that run have ended.
+void Engine::admit(Instant now, EngineEvents& out) {
+    while (!waiting_.empty()) {
+        Sequence& head = *in_order(waiting_, now).front();
+        if (!make_place(now, head)) return;
+        start(now, head, out);
+    }
+}
+
+/// Pauses answers of lower classes for `head`, the lowest first, if that gives it what it needs.
+bool Engine::make_place(Instant now, const Sequence& head) {
+    Line beside = in_order(running_, now);
+    Line paused;
+    Blocks free = pool_.free();
+    while (!fits(head, beside, free)) {
+        if (beside.empty() || !Ranking::outranks(head.priority, ranking_.of(*beside.back(), now))) return false;
+        paused.push_back(beside.back());
+        free += pool_.held(beside.back()->id);
+        beside.pop_back();
+    }
+    for (Sequence* sequence : paused) pause(now, *sequence);
+    return true;
+}
+
+bool Engine::fits(const Sequence& head, std::span<Sequence* const> beside, Blocks free) const {
+    if (!std::cmp_less(beside.size(), backend_.facts().max_sequences)) return false;
+    const auto needs = admission_.needs(head, beside, pool_);
+    return needs && *needs <= free;
+}
+
+void Engine::start(Instant now, Sequence& sequence, EngineEvents& out) {
+    pool_.reserve(sequence.id, admission_.promise(sequence));
+    if (!sequence.admitted) {
+        sequence.admitted = now;
+        out.emplace_back(Admitted{sequence.id, now});
+    }
+    sequence.resumed_at = sequence.length();
+    bring_back(sequence);
+    Owned owned = take(waiting_, sequence);
+    running_.insert(std::ranges::upper_bound(running_, sequence.rank, {}, [](const Owned& s) { return s->rank; }), std::move(owned));
+}
+
+/// From its snapshot if there is one; if that fails its tokens are computed again, and the answer is the same.
+void Engine::bring_back(Sequence& sequence) {
+    if (sequence.snapshot.empty()) return;
+    const bool back = backend_.restore(sequence.id, sequence.in_snapshot, sequence.snapshot);
+    if (back) {
+        sequence.in_kv = sequence.in_snapshot;
+        kv_used_ += sequence.in_kv;
+        pool_.grow(sequence.id, sequence.in_kv);
+    } else {
+        --sequence.swaps, --swaps_, ++sequence.recomputes, ++recomputes_;
+    }
+    forget_snapshot(sequence, back);
+}
+
+void Engine::forget_snapshot(Sequence& sequence, bool back) {
+    host_.free(Bytes{std::ssize(sequence.snapshot)}, back);
+    std::exchange(sequence.snapshot, {});
+    sequence.in_snapshot = {};
+}
+
+/// The next token of every decoding sequence gets its room, the first in order first. Those that stand lower may be paused
+/// for it; where there are none, it waits itself.
+void Engine::make_room(Instant now) {
+    for (Sequence* sequence : in_order(running_, now)) {
+        if (pool_.held(sequence->id).count == 0 || !sequence->decoding()) continue;  // paused a moment ago, or at its prompt
+        const Tokens next = sequence->in_kv + Tokens{1};
+        while (!pool_.can_extend(sequence->id, next)) {
+            Sequence* victim = victim_below(ranking_.of(*sequence, now), now);
+            admission_.paused();
+            pause(now, victim == nullptr ? *sequence : *victim);
+            if (victim == nullptr) break;
+        }
+        if (pool_.held(sequence->id).count > 0) pool_.extend(sequence->id, next);
+    }
+}
+
+/// Of those that stand lower, the one that holds most: fewer answers are paused than if it were the last (which it is when
+/// its tokens would have to be computed again). Just resumed ones are spared while another will do.
+Sequence* Engine::victim_below(const Standing& standing, Instant now) const {
+    Sequence* best = nullptr;
+    const auto key = [&](const Sequence& s) {
+        const bool spared = s.pauses() > 0 && s.length() < s.resumed_at + kQuantumTokens;
+        const Standing own = ranking_.of(s, now);
+        const bool swaps = host_.can_hold(backend_.facts().kv_bytes_per_token * s.in_kv.count);
+        return std::tuple(!spared, own.level, swaps ? pool_.held(s.id) : Blocks{}, own);
+    };
+    for (const Owned& sequence : running_) {
+        if (ranking_.of(*sequence, now) <= standing) continue;
+        if (best == nullptr || key(*sequence) > key(*best)) best = sequence.get();
+    }
+    return best;
+}
+
+/// Back to the queue with its tokens, its sampler and its text; only its place in KV is given up.
+void Engine::pause(Instant now, Sequence& sequence) {
+    if (swap_out(sequence)) {
+        ++sequence.swaps, ++swaps_;
+    } else {
+        ++sequence.recomputes, ++recomputes_;
+    }
+    backend_.remove(sequence.id);
+    pool_.release(sequence.id);
+    kv_used_ -= sequence.in_kv;
+    sequence.in_kv = {};
+    if (!sequence.paused_since) sequence.paused_since = now;
+    Owned owned = take(running_, sequence);
+    waiting_.insert(std::ranges::upper_bound(waiting_, sequence.rank, {}, [](const Owned& s) { return s->rank; }), std::move(owned));
+}
+
+/// Copies its KV into host memory, if there is room and it is worth it: a prompt of which little was computed is computed again.
+bool Engine::swap_out(Sequence& sequence) {
+    if (sequence.in_kv < std::min(sequence.prompt, kPrefillRowsBesideDecodes)) return false;
+    if (!host_.can_hold(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return false;
+    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
+    if (snapshot.empty() || !host_.can_hold(Bytes{std::ssize(snapshot)})) return false;
+    host_.hold(Bytes{std::ssize(snapshot)});
+    sequence.snapshot = std::move(snapshot);
+    sequence.in_snapshot = sequence.in_kv;
+    return true;
+}
+
+}  // namespace fullstop::engine
