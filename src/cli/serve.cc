@@ -26,9 +26,11 @@ std::function<void(double)> progress(const World& world, bool quiet) {
 }
 
 void describe(const World& world, const engine::ModelFacts& facts, const ServeOptions& options) {
-    world.err << fmt::format("{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {} thread{}\n",
-                             facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
-                             (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s");
+    world.err << fmt::format(
+        "{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {} thread{}; the same text at any "
+        "load: {}\n",
+        facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
+        (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
 }
 
 int serve(World& world, const ServeWords& words) {
@@ -49,7 +51,11 @@ int serve(World& world, const ServeWords& words) {
                                                .entropy = static_cast<std::uint64_t>(wall.unix_ns),
                                                .started = loop.clock().now(),
                                                .started_wall = wall},
-                                   .engine = {.max_queue = options->max_queue, .admission = options->admission}});
+                                   .engine = {.max_queue = options->max_queue,
+                                              .admission = options->admission,
+                                              .host_memory = options->host_memory,
+                                              .ttft_target = options->ttft_target,
+                                              .itl_target = options->itl_target}});
     if (!serving) return fail(world, serving.error());
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;

@@ -43,14 +43,27 @@ base::Result<std::filesystem::path> builtin_model(const std::filesystem::path& e
 base::Result<void> read_kv(const ServeWords& words, llama::LoadOptions& out) {
     if (words.kv_type != "q8_0" && words.kv_type != "f16") return base::usage_error(fmt::format("--kv-type {} is not known", words.kv_type), "q8_0 or f16");
     out.kv_type = words.kv_type == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
-    if (words.kv_layout != "streams" && words.kv_layout != "unified")
-        return base::usage_error(fmt::format("--kv-layout {} is not known", words.kv_layout), "streams or unified");
-    out.layout = words.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
+    if (words.kv_layout != "auto" && words.kv_layout != "streams" && words.kv_layout != "unified")
+        return base::usage_error(fmt::format("--kv-layout {} is not known", words.kv_layout), "auto, streams or unified");
+    if (words.kv_layout != "auto") out.layout = words.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
+    if (words.load_invariant != "on" && words.load_invariant != "off")
+        return base::usage_error(fmt::format("--load-invariant {} is not known", words.load_invariant), "on or off");
+    out.load_invariant = words.load_invariant == "on";
     if (words.kv_tokens == "auto") return {};
     const auto tokens = whole_number(words.kv_tokens);
     if (!tokens || *tokens < 1) return base::usage_error(fmt::format("--kv-tokens {} is not a number of tokens", words.kv_tokens), "a whole number, or auto");
     out.kv_tokens = base::Tokens{*tokens};
     return {};
+}
+
+/// A number of milliseconds, or with its unit; "none": no target.
+base::Result<std::optional<base::Duration>> read_target(const std::string& text, const std::string& flag) {
+    if (text == "none") return std::nullopt;
+    const auto number = whole_number(text);
+    auto target = parse_duration(number ? text + "ms" : text, flag);
+    if (!target) return std::unexpected(target.error());
+    if (*target <= base::Duration::zero()) return base::usage_error(flag + " wants a time above 0", "for example 200 (milliseconds), 2s, or none");
+    return *target;
 }
 
 base::Result<void> check_numbers(const ServeWords& words) {
@@ -71,18 +84,30 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one")->capture_default_str();
     app.add_option("--kv-tokens", words.kv_tokens, "tokens of KV cache for all answers together, or 'auto'")->capture_default_str();
     app.add_option("--kv-type", words.kv_type, "q8_0 or f16")->capture_default_str();
-    app.add_option("--kv-layout", words.kv_layout, "streams (each answer owns its window) or unified (all share the pool)")->capture_default_str();
+    app.add_option("--kv-layout", words.kv_layout,
+                   "streams (each answer owns its window), unified (all share the pool), or auto: streams if every window fits the pool")
+        ->capture_default_str();
     app.add_option("--max-sequences", words.max_sequences, "answers computed at once")->capture_default_str();
     app.add_option("--admission", words.admission,
                    "when an answer starts: when its longest course fits (reserve), what answers came to lately (forecast), or its prompt (eager)")
+        ->capture_default_str();
+    app.add_option("--host-memory", words.host_memory, "host memory for the KV of paused answers, for example 512MB; 0: it is computed again")
+        ->transform(CLI::AsSizeValue(false))
+        ->default_str("1GB");
+    app.add_option("--ttft-target", words.ttft_target, "first token wanted within so many milliseconds of arrival; answers say whether it was met")
+        ->capture_default_str();
+    app.add_option("--itl-target", words.itl_target, "next tokens wanted within so many milliseconds: prompts are computed in pieces that allow it")
+        ->capture_default_str();
+    app.add_option("--load-invariant", words.load_invariant,
+                   "on: an answer has the same bytes alone and in company, at some cost in speed, checked at the start; off: faster")
         ->capture_default_str();
     app.add_option("--max-queue", words.max_queue, "requests that may wait; more are refused with an estimate")->capture_default_str();
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
     app.footer(
-        "With forecast and eager more answers share a small cache; when it runs full, the newest is paused, and computed again when\n"
-        "there is room: it comes later and loses nothing. No answer is paused twice.\n"
+        "With forecast and eager more answers share a small cache; when it runs full, one that came late is paused: its KV goes to host\n"
+        "memory and comes back when there is room. It comes later and loses nothing; the oldest is never paused.\n"
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"
@@ -109,6 +134,13 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
     options.load.threads = words.threads > 0 ? words.threads : llama::default_threads();
     options.max_queue = static_cast<std::size_t>(words.max_queue);
     options.admission = *engine::parse_admission(words.admission);
+    options.host_memory = base::Bytes{static_cast<std::int64_t>(words.host_memory)};
+    for (const auto& [text, flag, target] :
+         {std::tuple{&words.ttft_target, "--ttft-target", &options.ttft_target}, std::tuple{&words.itl_target, "--itl-target", &options.itl_target}}) {
+        auto read = read_target(*text, flag);
+        if (!read) return std::unexpected(read.error());
+        *target = *read;
+    }
     options.drain = *drain;
     options.quiet = words.quiet;
     return options;

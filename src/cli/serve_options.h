@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "adapters/llama/backend.h"
@@ -15,10 +16,12 @@ namespace fullstop::cli {
 
 /// As the user wrote them.
 struct ServeWords {
-    std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "streams", admission = "reserve", drain = "30s";
+    std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
-    int threads = 0;  ///< 0: default_threads()
+    int threads = 0;                                                                           ///< 0: default_threads()
+    std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
+    std::string load_invariant = "on", ttft_target = "none", itl_target = "none";
     bool quiet = false;
 };
 
@@ -28,6 +31,8 @@ struct ServeOptions {
     std::uint16_t port = 0;
     std::size_t max_queue = 0;
     engine::AdmissionMode admission = engine::AdmissionMode::kReserve;
+    base::Bytes host_memory = engine::kDefaultHostMemory;
+    std::optional<base::Duration> ttft_target, itl_target;
     base::Duration drain{};
     bool quiet = false;
 };

@@ -66,7 +66,9 @@ TEST_F(ServeFlags, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
     EXPECT_EQ(options.load.model, folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
     EXPECT_EQ(options.load.max_sequences, 8);
     EXPECT_EQ(options.load.auto_window, base::Tokens{1024});
-    EXPECT_EQ(options.load.layout, adapters::llama::KvLayout::kStreams);
+    EXPECT_EQ(options.load.layout, std::nullopt) << "what suits the pool";
+    EXPECT_EQ(options.admission, engine::AdmissionMode::kForecast);
+    EXPECT_EQ(options.host_memory, engine::kDefaultHostMemory);
     EXPECT_EQ(options.load.kv_tokens, std::nullopt);
     EXPECT_EQ(options.port, 8080);
     EXPECT_EQ(options.drain, std::chrono::seconds(30));
@@ -92,17 +94,21 @@ TEST_F(ServeFlags, AddressesOfBothKindsAreRead) {
         EXPECT_NE(wrong([&](ServeWords& w) { w.listen = bad; }).find("--listen"), std::string::npos) << bad;
 }
 
+TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
+    const auto options = read([](ServeWords& w) { w.itl_target = "150", w.ttft_target = "2s"; }).value();
+    EXPECT_EQ(options.itl_target, std::chrono::milliseconds(150));
+    EXPECT_EQ(options.ttft_target, std::chrono::seconds(2));
+    EXPECT_EQ(read().value().itl_target, std::nullopt);
+}
+
 TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
     const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
-        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},
-        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
-        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }},
-        {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
-        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},
-        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
-        {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},       {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
+        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
+        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }}, {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
+        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},        {"--load-invariant", [](ServeWords& w) { w.load_invariant = "maybe"; }},
+        {"--itl-target", [](ServeWords& w) { w.itl_target = "0"; }},     {"--ttft-target", [](ServeWords& w) { w.ttft_target = "fast"; }},
+        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},       {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
     };
     for (const auto& [flag, change] : changes) EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
 }

@@ -294,9 +294,11 @@ std::span<const float> LlamaBackend::logits(std::size_t index) const {
 
 }  // namespace
 
-base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options) {
-    auto model = open_model(options);
+base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
+    auto model = open_model(asked);
     if (!model) return std::unexpected(model.error());
+    LoadOptions options = asked;
+    options.layout = layout_of(**model, asked);
     const auto shape = shape_of(**model, options);
     if (!shape) return std::unexpected(shape.error());
     auto context = make_context(**model, *shape, options);

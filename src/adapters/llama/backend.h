@@ -24,7 +24,7 @@ enum class KvLayout { kStreams, kUnified };
 struct LoadOptions {
     std::filesystem::path model;
     KvType kv_type = KvType::kQ8_0;
-    KvLayout layout = KvLayout::kStreams;
+    std::optional<KvLayout> layout = std::nullopt;         ///< absent: streams if `max_sequences` windows of `auto_window` fit, else unified
     std::optional<base::Tokens> kv_tokens = std::nullopt;  ///< all sequences together; absent: `auto_window` for each
     base::Tokens auto_window{4096};                        ///< at most what the model was trained for
     int max_sequences = 8;
@@ -38,6 +38,6 @@ struct LoadOptions {
 int default_threads();
 
 /// Errors say what to do: no such file, not GGUF, cut short, too little memory, a window below libllama's least.
-base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& options);
+base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked);
 
 }  // namespace fullstop::adapters::llama

@@ -65,7 +65,8 @@ TEST(Loading, BadFilesAndSizesAreNamedWithTheNextStep) {
     std::filesystem::remove(cut);
     std::filesystem::remove(text);
 
-    EXPECT_NE(trouble({.model = kModel, .kv_tokens = Tokens{1000}}).find("--kv-tokens 2048"), std::string::npos) << "8 windows of 256";
+    EXPECT_NE(trouble({.model = kModel, .layout = KvLayout::kStreams, .kv_tokens = Tokens{1000}}).find("--kv-tokens 2048"), std::string::npos)
+        << "8 windows of 256";
     EXPECT_NE(trouble({.model = kModel, .layout = KvLayout::kUnified, .kv_tokens = Tokens{1'000'000'000'000}}).find("are available"), std::string::npos);
 }
 
@@ -196,7 +197,7 @@ TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
 }
 
 TEST(RealModel, AnAnswerIsTheSameAfterAnInteractiveOneTookItsPlace) {
-    Answers answers({.model = kModel, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2});
+    Answers answers({.model = kModel, .layout = KvLayout::kStreams, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2});
     const std::string alone = answers.alone(kQuestions[2], 0, 40);
     answers.ask(1, kQuestions[2], 0, 40, {.priority = engine::Priority::kBatch});
     answers.ask(2, kQuestions[0], 0, 40);
@@ -205,6 +206,14 @@ TEST(RealModel, AnAnswerIsTheSameAfterAnInteractiveOneTookItsPlace) {
     answers.run();
     EXPECT_EQ(answers.numbers[1].swaps, 1);
     EXPECT_EQ(answers.texts[1], alone);
+}
+
+TEST(Loading, TheLayoutThatSuitsIsChosen) {
+    const auto layout = [](std::int64_t tokens) {
+        return load({.model = kModel, .kv_tokens = Tokens{tokens}, .auto_window = Tokens{1024}, .max_sequences = 2}).value()->facts().layout;
+    };
+    EXPECT_EQ(layout(2048), "streams") << "two windows of 1024 fit";
+    EXPECT_EQ(layout(2047), "unified");
 }
 
 TEST(RealModel, GreedyTextIsStableAndFollowsTheTemplate) {

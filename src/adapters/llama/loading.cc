@@ -106,6 +106,12 @@ base::Result<Model> open_model(const LoadOptions& options) {
     return model;
 }
 
+KvLayout layout_of(const llama_model& model, const LoadOptions& options) {
+    if (options.layout) return *options.layout;
+    const std::int64_t window = std::min<std::int64_t>(options.auto_window.count, llama_model_n_ctx_train(&model));
+    return options.kv_tokens && options.kv_tokens->count < window * options.max_sequences ? KvLayout::kUnified : KvLayout::kStreams;
+}
+
 base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& options) {
     const std::int64_t trained = llama_model_n_ctx_train(&model);
     const base::Tokens automatic{std::min(options.auto_window.count, trained) * options.max_sequences};

@@ -24,6 +24,9 @@ struct KvShape {
 };
 
 base::Result<Model> open_model(const LoadOptions& options);
+/// The one that was asked for, or the one that suits: with streams nobody is ever paused for memory.
+KvLayout layout_of(const llama_model& model, const LoadOptions& options);
+/// From here on `options.layout` is set.
 base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& options);
 /// KV of one token over all layers: layers x (key row + value row); a row is KV heads x head size in the KV type.
 base::Bytes kv_bytes_per_token(const llama_model& model, KvType type);
