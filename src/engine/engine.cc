@@ -54,7 +54,12 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
 }  // namespace
 
 Engine::Engine(Backend& backend, EngineOptions options)
-    : backend_(backend), options_(options), pool_(backend.facts().pool, kBlockTokens), admission_(options.admission), host_(options.host_memory) {
+    : backend_(backend),
+      options_(options),
+      pool_(backend.facts().pool, kBlockTokens),
+      admission_(options.admission),
+      host_(options.host_memory),
+      pacing_(options.itl_target, options.cost) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
 
@@ -113,14 +118,33 @@ bool Engine::plan(Instant now, EngineEvents& out) {
     make_room(now);
     for (const Owned& sequence : running_)
         if (sequence->decoding()) plan_run(*sequence, Tokens{1});
-    Tokens budget = runs_.empty() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
+    plan_prompts(now);
+    planned_ = now;
+    return !runs_.empty();
+}
+
+void Engine::plan_prompts(Instant now) {
+    const bool alone = runs_.empty();
+    shape_.emplace(backend_.facts().layout == "streams", runs_, kv_used_);
+    Tokens budget = alone || pacing_.knows() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
     for (Sequence* sequence : in_order(running_, now)) {
         if (sequence->decoding() || budget.count == 0) continue;
-        const Tokens rows = std::min(sequence->missing(), budget);
+        const Tokens foreign = kv_used_ - sequence->in_kv, most = std::min(sequence->missing(), budget);
+        const Tokens rows = alone || !pacing_.knows() ? most : pacing_.prompt_rows(*shape_, sequence->in_kv, most, time_left(now), foreign);
         plan_run(*sequence, rows);
+        shape_->add(rows_at(runs_.back().position, rows.count, runs_.back().wants_logits, foreign));
         budget -= rows;
+        if (rows < most) return;  // what the next tokens allow is used up
     }
-    return !runs_.empty();
+}
+
+/// Until the first of those that decode is late for its next token.
+Duration Engine::time_left(Instant now) const {
+    const Duration target = options_.itl_target.value();
+    Duration left = target;
+    for (const Owned& sequence : running_)
+        if (sequence->decoding() && sequence->last_token) left = std::min(left, *sequence->last_token + target - now);
+    return left;
 }
 
 void Engine::plan_run(Sequence& sequence, Tokens rows) {
@@ -135,6 +159,7 @@ void Engine::compute() { status_ = backend_.decode(runs_); }
 
 void Engine::commit(Instant now, EngineEvents& out) {
     ++steps_;
+    pacing_.observe(*shape_, now - planned_);
     if (status_ != DecodeStatus::kOk) {
         end_failed_step(now, out);
     } else {

@@ -17,6 +17,7 @@
 #include "engine/block_pool.h"
 #include "engine/host_memory.h"
 #include "engine/limits.h"
+#include "engine/pacing.h"
 #include "engine/ranking.h"
 #include "engine/sequence.h"
 
@@ -27,6 +28,7 @@ struct EngineOptions {
     AdmissionMode admission = AdmissionMode::kReserve;
     base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused answers; 0: it is always computed again
     std::optional<base::Duration> ttft_target{}, itl_target{};
+    std::optional<CostModel> cost{};  ///< of this machine, model and layout; absent: learnt from the steps when itl_target is set
 };
 
 class Engine {
@@ -60,6 +62,8 @@ private:
 
     // engine.cc
     void end_overdue(base::Instant now, EngineEvents& out);
+    void plan_prompts(base::Instant now);
+    base::Duration time_left(base::Instant now) const;
     void plan_run(Sequence& sequence, base::Tokens rows);
     void after_row(base::Instant now, Sequence& sequence, std::span<const float> logits, EngineEvents& out);
     void end_failed_step(base::Instant now, EngineEvents& out);
@@ -88,9 +92,12 @@ private:
     Admission admission_;
     Ranking ranking_;
     HostMemory host_;
-    std::vector<Owned> waiting_;  ///< in order of arrival, paused ones among them
-    std::vector<Owned> running_;  ///< in order of arrival
-    std::vector<Run> runs_;       ///< of the step between plan() and commit()
+    Pacing pacing_;
+    std::vector<Owned> waiting_;      ///< in order of arrival, paused ones among them
+    std::vector<Owned> running_;      ///< in order of arrival
+    std::vector<Run> runs_;           ///< of the step between plan() and commit(),
+    std::optional<StepShape> shape_;  ///< what it asks of the machine,
+    base::Instant planned_{};         ///< and when it was planned
     DecodeStatus status_ = DecodeStatus::kOk;
     base::Tokens kv_used_;
     std::int64_t steps_ = 0;

@@ -18,6 +18,10 @@ inline constexpr base::Tokens kBlockTokens{16};
 inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
 /// Prompt rows in one step when nobody is waiting for a next token; also bounds how late a cancellation is seen.   same
 inline constexpr base::Tokens kPrefillRowsAlone{256};
+/// Prompt rows that every step computes for the first unfinished prompt, whatever a latency target says.   later tokens come late
+inline constexpr base::Tokens kLeastPrefillRows{8};
+/// Steps seen before their times are fitted, where no table was measured.          until then prompts get the fixed number of rows
+inline constexpr std::size_t kStepsToLearn = 32;
 /// Answers that a forecast looks back on: enough for a quantile, few enough to follow another kind of load.   older ones are forgotten
 inline constexpr std::size_t kForecastAnswers = 64;
 /// After this long a waiting or running answer rises by one class; after two or three times it stands above all classes and
