@@ -40,6 +40,7 @@ struct Submission {
 struct AnswerNumbers {
     std::optional<base::Tokens> requested_max_tokens, effective_max_tokens;
     base::Tokens prompt_tokens;
+    base::Tokens cached_tokens;  ///< of the prompt: taken from another answer, not computed
     base::Tokens output_tokens;  ///< tokens of the answer; the end token is not one of them
     std::optional<base::Duration> queue, ttft;
     int swaps = 0;            ///< pauses after which its KV came back from host memory
@@ -96,8 +97,10 @@ struct Occupancy {
     base::Tokens kv_total;
     std::int64_t steps = 0;
     std::int64_t swaps = 0, recomputes = 0;  ///< pauses so far, by what brings the answer back
-    base::Bytes host_used, host_total;       ///< host memory that holds the KV of paused answers
-    base::Bytes swapped_out, swapped_in;     ///< in all
+    base::Bytes host_used, host_total;       ///< host memory that holds the KV of paused and ended answers,
+    base::Bytes host_prefixes;               ///< and how much of it that of ended ones
+    base::Bytes swapped_out, swapped_in;     ///< in all, by pauses
+    base::Tokens reused;                     ///< prompt tokens, in all, that were not computed
     bool operator==(const Occupancy&) const = default;
 };
 

@@ -73,9 +73,9 @@ public:
     /// A copy of the sequence's KV in host memory, from which restore() brings back the same bits. Empty: there is none to be
     /// had, and the tokens must be computed again.
     virtual std::vector<std::byte> snapshot(SequenceId sequence) = 0;
-    /// The sequence, which has no place, takes one and holds the `length` tokens of the snapshot. False: it did not fit or did
-    /// not match; nothing changed.
-    virtual bool restore(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) = 0;
+    /// The sequence, which has no place, takes one and holds the first `keep` of the `length` tokens of the snapshot. All of them
+    /// are in KV for a moment. False: it did not fit or did not match; nothing changed.
+    virtual bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) = 0;
 };
 
 }  // namespace fullstop::engine

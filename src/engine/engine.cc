@@ -59,6 +59,7 @@ Engine::Engine(Backend& backend, EngineOptions options)
       pool_(backend.facts().pool, kBlockTokens),
       admission_(options.admission),
       host_(options.host_memory),
+      prefixes_(host_),
       pacing_(options.itl_target, options.cost) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
@@ -168,10 +169,7 @@ void Engine::commit(Instant now, EngineEvents& out) {
             FULLSTOP_ASSERT(found != running_.end(), "a planned sequence runs until its step is committed");
             Sequence& sequence = **found;
             const Tokens rows{static_cast<std::int64_t>(runs_[i].tokens.size())};
-            sequence.in_kv += rows;
-            kv_used_ += rows;
-            sequence.most_in_kv = std::max(sequence.most_in_kv, sequence.in_kv);
-            pool_.grow(sequence.id, sequence.in_kv);
+            holds(sequence, rows);
             const bool made = sequence.length() > sequence.prompt && rows.count == 1;
             ranking_.charge(sequence.client, made ? Tokens{} : rows, made ? rows : Tokens{});
             if (runs_[i].wants_logits) after_row(now, sequence, backend_.logits(i), out);
@@ -254,7 +252,7 @@ void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detai
     if (const auto since = std::exchange(sequence.paused_since, std::nullopt)) sequence.paused += now - *since;
     out.emplace_back(Ended{sequence.id, now, std::move(rest), {cause, std::move(detail), numbers_of(sequence)}});
     ranking_.ended(sequence.client);
-    if (!sequence.snapshot.empty()) forget_snapshot(sequence, false);
+    if (!sequence.snapshot.empty()) forget_snapshot(sequence);
     if (!running) {
         take(waiting_, sequence);
         return;
@@ -262,6 +260,7 @@ void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detai
     const double service = base::to_seconds(now - *sequence.admitted);
     mean_service_s_ = mean_service_s_ == 0 ? service : (1 - kNewestWeight) * mean_service_s_ + kNewestWeight * service;
     if (is_whole(cause)) admission_.ended(sequence.output());
+    if (status_ == DecodeStatus::kOk) keep_for_later(sequence);  // else what is in KV is not sure
     backend_.remove(sequence.id);
     pool_.release(sequence.id);
     kv_used_ -= sequence.in_kv;
@@ -273,6 +272,7 @@ AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
     numbers.requested_max_tokens = sequence.requested;
     numbers.effective_max_tokens = sequence.limit;
     numbers.prompt_tokens = sequence.prompt;
+    numbers.cached_tokens = sequence.cached;
     numbers.output_tokens = sequence.output();
     if (sequence.admitted) numbers.queue = *sequence.admitted - sequence.arrived;
     if (sequence.first_token) numbers.ttft = *sequence.first_token - sequence.arrived;
@@ -307,8 +307,10 @@ Occupancy Engine::occupancy() const {
             .recomputes = recomputes_,
             .host_used = host_.used(),
             .host_total = host_.total(),
-            .swapped_out = host_.swapped_out(),
-            .swapped_in = host_.swapped_in()};
+            .host_prefixes = prefixes_.bytes(),
+            .swapped_out = swapped_out_,
+            .swapped_in = swapped_in_,
+            .reused = reused_};
 }
 
 void Engine::check() const {
@@ -320,9 +322,9 @@ void Engine::check() const {
         owned += base::blocks_for(sequence->in_kv, pool_.block_size());
     }
     FULLSTOP_ASSERT(used == kv_used_ && owned == pool_.owned(), "the pool holds exactly what the running sequences hold");
-    Bytes snapshots;
+    Bytes snapshots = prefixes_.bytes();
     for (const Owned& sequence : waiting_) snapshots += Bytes{std::ssize(sequence->snapshot)};
-    FULLSTOP_ASSERT(snapshots == host_.used(), "host memory holds exactly the snapshots of paused sequences");
+    FULLSTOP_ASSERT(snapshots == host_.used(), "host memory holds exactly the snapshots of paused and ended sequences");
 }
 
 }  // namespace fullstop::engine

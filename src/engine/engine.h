@@ -4,7 +4,7 @@
 // takes long. Answers stand in a strict order (ranking.h). The first of those that wait starts when Admission has room for
 // it; when memory runs short later, answers that stand lower are paused: their KV goes to host memory, or is computed again.
 // The first of all is never paused, so every answer ends. engine.cc is the life of an answer, scheduling.cc who runs.
-// Left out: sharing of prefixes.
+// What ended may serve as the beginning of what comes (prefix_cache.h).
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@
 #include "engine/host_memory.h"
 #include "engine/limits.h"
 #include "engine/pacing.h"
+#include "engine/prefix_cache.h"
 #include "engine/ranking.h"
 #include "engine/sequence.h"
 
@@ -26,7 +27,7 @@ namespace fullstop::engine {
 struct EngineOptions {
     std::size_t max_queue = kDefaultMaxQueue;
     AdmissionMode admission = AdmissionMode::kReserve;
-    base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused answers; 0: it is always computed again
+    base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused and ended answers; 0: it is always computed again
     std::optional<base::Duration> ttft_target{}, itl_target{};
     std::optional<CostModel> cost{};  ///< of this machine, model and layout; absent: learnt from the steps when itl_target is set
 };
@@ -78,11 +79,15 @@ private:
     bool fits(const Sequence& head, std::span<Sequence* const> beside, base::Blocks free) const;
     void start(base::Instant now, Sequence& sequence, EngineEvents& out);
     void bring_back(Sequence& sequence);
+    void begin_with_known(Sequence& sequence);
+    const Sequence* running_that_begins_like(const Sequence& sequence, base::Tokens& length) const;
+    void keep_for_later(const Sequence& sequence);
+    void holds(Sequence& sequence, base::Tokens tokens);
     void make_room(base::Instant now);
     Sequence* victim_below(const Standing& standing, base::Instant now) const;
     void pause(base::Instant now, Sequence& sequence);
     bool swap_out(Sequence& sequence);
-    void forget_snapshot(Sequence& sequence, bool back);
+    void forget_snapshot(Sequence& sequence);
     Line in_order(const std::vector<Owned>& sequences, base::Instant now) const;
     static Owned take(std::vector<Owned>& from, const Sequence& sequence);
 
@@ -92,6 +97,9 @@ private:
     Admission admission_;
     Ranking ranking_;
     HostMemory host_;
+    PrefixCache prefixes_;
+    base::Bytes swapped_out_, swapped_in_;
+    base::Tokens reused_;
     Pacing pacing_;
     std::vector<Owned> waiting_;      ///< in order of arrival, paused ones among them
     std::vector<Owned> running_;      ///< in order of arrival

@@ -223,7 +223,7 @@ TEST(Engine, DecodesComeFirstAndPromptsGetWhatIsLeft) {
     EXPECT_EQ(bench.came[1].tokens, before + 3) << "a long prompt does not hold up running answers";
     EXPECT_EQ(bench.backend.rows_of_steps, (std::vector<std::size_t>{65, 65, 24}));
     bench.run();
-    bench.submit(bench.ask(3, std::string(300, 'q') + "\n", 5));
+    bench.submit(bench.ask(3, std::string(300, 'r') + "\n", 5));
     bench.backend.rows_of_steps.clear();
     bench.step();
     EXPECT_EQ(bench.backend.rows_of_steps, (std::vector<std::size_t>{256})) << "alone, a prompt takes larger steps";

@@ -1,5 +1,5 @@
-// Host memory that holds the KV of paused answers: a budget and what of it is used. The bytes themselves live with their
-// sequences.
+// Host memory that holds KV, of paused answers and of ended ones: a budget and what of it is used. The bytes themselves live
+// with their owners.
 #pragma once
 
 #include "base/assert.h"
@@ -15,22 +15,17 @@ public:
     void hold(base::Bytes bytes) {
         FULLSTOP_ASSERT(can_hold(bytes), "snapshots fit their budget");
         used_ += bytes;
-        out_ += bytes;
     }
-    /// `back`: they went back into KV, and were not given up.
-    void free(base::Bytes bytes, bool back) {
+    void free(base::Bytes bytes) {
         FULLSTOP_ASSERT(bytes <= used_, "only what is held is freed");
         used_ -= bytes;
-        if (back) in_ += bytes;
     }
 
     base::Bytes used() const { return used_; }
     base::Bytes total() const { return total_; }
-    base::Bytes swapped_out() const { return out_; }  ///< in all
-    base::Bytes swapped_in() const { return in_; }    ///< in all
 
 private:
-    base::Bytes total_, used_, out_, in_;
+    base::Bytes total_, used_;
 };
 
 }  // namespace fullstop::engine

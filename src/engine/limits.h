@@ -32,6 +32,12 @@ inline constexpr base::Tokens kQuantumTokens{32};
 /// Host memory for the KV of paused answers: some ten thousand tokens of a small model, a hundredth of a usual machine.
 /// At the limit their tokens are computed again instead.                           recompute
 inline constexpr base::Bytes kDefaultHostMemory{std::int64_t{1} << 30};
+/// Tokens at the beginning of a prompt that are worth taking from host memory; fewer are computed as fast.   computed
+inline constexpr base::Tokens kLeastPrefix{16};
+/// A beginning is not taken out of a copy so many times as long: copying a token costs about a tenth of computing it.   computed
+inline constexpr std::int64_t kMostCopiedPerReused = 8;
+/// Ended answers whose KV is kept: a search compares the prompt with each.         the oldest is dropped
+inline constexpr std::size_t kMostPrefixes = 256;
 /// Requests that wait for admission, unless --max-queue says otherwise: eight times the built-in slots; more would wait
 /// for minutes.                                                                    503 with an estimate
 inline constexpr std::size_t kDefaultMaxQueue = 64;

@@ -31,7 +31,7 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
             {"requested_max_tokens", count(n.requested_max_tokens)},
             {"effective_max_tokens", count(n.effective_max_tokens)},
             {"prompt_tokens", n.prompt_tokens.count},
-            {"cached_tokens", 0},
+            {"cached_tokens", n.cached_tokens.count},
             {"output_tokens", n.output_tokens.count},
             {"queue_ms", milliseconds(n.queue)},
             {"ttft_ms", milliseconds(n.ttft)},
@@ -44,7 +44,10 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
 
 json::object usage_object(const AnswerEnd& end) {
     const std::int64_t prompt = end.numbers.prompt_tokens.count, output = end.numbers.output_tokens.count;
-    return {{"prompt_tokens", prompt}, {"completion_tokens", output}, {"total_tokens", prompt + output}, {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+    return {{"prompt_tokens", prompt},
+            {"completion_tokens", output},
+            {"total_tokens", prompt + output},
+            {"prompt_tokens_details", {{"cached_tokens", end.numbers.cached_tokens.count}}}};
 }
 
 json::object frame(const AnswerNames& names, bool chunk) {

@@ -52,7 +52,7 @@ struct Served {
         EXPECT_TRUE(engine.idle()) << engine.occupancy().waiting << " wait and nothing runs";
         EXPECT_EQ(backend.cells(), 0);
         EXPECT_EQ(engine.pool().free(), engine.pool().total());
-        EXPECT_EQ(engine.occupancy().host_used, base::Bytes{});
+        EXPECT_EQ(engine.occupancy().host_used, engine.occupancy().host_prefixes) << "paused answers hold nothing";
     }
     int pauses() const { return static_cast<int>(engine.occupancy().swaps + engine.occupancy().recomputes); }
     void read() {
@@ -80,18 +80,18 @@ struct Served {
 constexpr base::Bytes kNoHost{0};
 
 /// Two answers of 50 tokens in a pool of one window of 64.
-Served two_in_a_pool_for_one(base::Bytes host = kDefaultHostMemory) {
-    Served run(Tokens{64}, 2, Tokens{64}, AdmissionMode::kEager, host);
-    run.backend.answers["a\n"] = std::string(50, 'a');
-    run.backend.answers["b\n"] = std::string(50, 'b');
-    run.ask(1, "a\n", 60);
-    run.ask(2, "b\n", 60);
-    return run;
-}
+struct TwoInAPoolForOne : Served {
+    explicit TwoInAPoolForOne(base::Bytes host = kDefaultHostMemory) : Served(Tokens{64}, 2, Tokens{64}, AdmissionMode::kEager, host) {
+        backend.answers["a\n"] = std::string(50, 'a');
+        backend.answers["b\n"] = std::string(50, 'b');
+        ask(1, "a\n", 60);
+        ask(2, "b\n", 60);
+    }
+};
 
 TEST(Preemption, EagerAdmissionPausesTheNewestAndItsAnswerIsWholeAllTheSame) {
     for (const base::Bytes host : {kDefaultHostMemory, kNoHost}) {
-        Served run = two_in_a_pool_for_one(host);
+        TwoInAPoolForOne run(host);
         run.run();
         EXPECT_EQ(run.texts[1], std::string(50, 'a'));
         EXPECT_EQ(run.texts[2], std::string(50, 'b'));
@@ -113,7 +113,7 @@ TEST(Preemption, ASwappedAnswerComputesNoTokenTwice) {
         for (const std::size_t step : run.backend.rows_of_steps) all += step;
         return all;
     };
-    Served swapped = two_in_a_pool_for_one(), computed = two_in_a_pool_for_one(kNoHost);
+    TwoInAPoolForOne swapped, computed(kNoHost);
     swapped.run();
     computed.run();
     EXPECT_EQ(rows(swapped), 2U * 52) << "prompts of 2 tokens, answers of 50";
@@ -121,7 +121,7 @@ TEST(Preemption, ASwappedAnswerComputesNoTokenTwice) {
 }
 
 TEST(Preemption, ARestoreThatFailsFallsBackToComputingWithTheSameText) {
-    Served run = two_in_a_pool_for_one();
+    TwoInAPoolForOne run;
     run.backend.fail_restores = 1;
     run.run();
     EXPECT_EQ(run.texts[2], std::string(50, 'b'));
@@ -214,7 +214,7 @@ TEST(Preemption, AForecastLearnsFromTheAnswersThatEnded) {
 }
 
 TEST(Preemption, CancellingAPausedAnswerFreesNothingTwice) {
-    Served run = two_in_a_pool_for_one();
+    TwoInAPoolForOne run;
     while (run.pauses() == 0) ASSERT_TRUE(run.step());
     run.engine.cancel(run.now += 1ms, 2, Cause::kClientCancelled, "left", run.events);
     run.read();

@@ -70,27 +70,34 @@ void Engine::start(Instant now, Sequence& sequence, EngineEvents& out) {
         out.emplace_back(Admitted{sequence.id, now});
     }
     sequence.resumed_at = sequence.length();
-    bring_back(sequence);
+    if (sequence.snapshot.empty())
+        begin_with_known(sequence);
+    else
+        bring_back(sequence);
     Owned owned = take(waiting_, sequence);
     running_.insert(std::ranges::upper_bound(running_, sequence.rank, {}, [](const Owned& s) { return s->rank; }), std::move(owned));
 }
 
-/// From its snapshot if there is one; if that fails its tokens are computed again, and the answer is the same.
+/// From its snapshot; if that fails its tokens are computed again, and the answer is the same.
 void Engine::bring_back(Sequence& sequence) {
-    if (sequence.snapshot.empty()) return;
-    const bool back = backend_.restore(sequence.id, sequence.in_snapshot, sequence.snapshot);
-    if (back) {
-        sequence.in_kv = sequence.in_snapshot;
-        kv_used_ += sequence.in_kv;
-        pool_.grow(sequence.id, sequence.in_kv);
+    if (backend_.restore(sequence.id, sequence.in_snapshot, sequence.in_snapshot, sequence.snapshot)) {
+        swapped_in_ += Bytes{std::ssize(sequence.snapshot)};
+        holds(sequence, sequence.in_snapshot);
     } else {
         --sequence.swaps, --swaps_, ++sequence.recomputes, ++recomputes_;
     }
-    forget_snapshot(sequence, back);
+    forget_snapshot(sequence);
 }
 
-void Engine::forget_snapshot(Sequence& sequence, bool back) {
-    host_.free(Bytes{std::ssize(sequence.snapshot)}, back);
+void Engine::holds(Sequence& sequence, Tokens tokens) {
+    sequence.in_kv += tokens;
+    sequence.most_in_kv = std::max(sequence.most_in_kv, sequence.in_kv);
+    kv_used_ += tokens;
+    pool_.grow(sequence.id, sequence.in_kv);
+}
+
+void Engine::forget_snapshot(Sequence& sequence) {
+    host_.free(Bytes{std::ssize(sequence.snapshot)});
     std::exchange(sequence.snapshot, {});
     sequence.in_snapshot = {};
 }
@@ -147,13 +154,62 @@ void Engine::pause(Instant now, Sequence& sequence) {
 /// Copies its KV into host memory, if there is room and it is worth it: a prompt of which little was computed is computed again.
 bool Engine::swap_out(Sequence& sequence) {
     if (sequence.in_kv < std::min(sequence.prompt, kPrefillRowsBesideDecodes)) return false;
-    if (!host_.can_hold(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return false;
+    const Bytes expected = backend_.facts().kv_bytes_per_token * sequence.in_kv.count;
+    if (expected > host_.total()) return false;
+    prefixes_.make_room(expected);
+    if (!host_.can_hold(expected)) return false;
     std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
-    if (snapshot.empty() || !host_.can_hold(Bytes{std::ssize(snapshot)})) return false;
-    host_.hold(Bytes{std::ssize(snapshot)});
+    const Bytes size{std::ssize(snapshot)};
+    prefixes_.make_room(size);
+    if (snapshot.empty() || !host_.can_hold(size)) return false;
+    host_.hold(size);
+    swapped_out_ += size;
     sequence.snapshot = std::move(snapshot);
     sequence.in_snapshot = sequence.in_kv;
     return true;
+}
+
+// The beginning of a prompt that is known already --------------------------------------------------------------------------
+
+/// From an answer that ended, or from one that runs, whichever shares more. The last token is always computed: its logits choose.
+void Engine::begin_with_known(Sequence& sequence) {
+    const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
+    const PrefixCache::Match kept = prefixes_.find(sequence.client, tokens);
+    Tokens length = kept.length;
+    const Sequence* runs = running_that_begins_like(sequence, length);
+    bool done = false;
+    if (runs != nullptr && host_.total().count > 0) {
+        const std::vector<std::byte> copy = backend_.snapshot(runs->id);
+        done = !copy.empty() && backend_.restore(sequence.id, runs->in_kv, length, copy);
+    }
+    if (!done && kept.entry != nullptr) {
+        length = kept.length;
+        done = backend_.restore(sequence.id, Tokens{std::ssize(kept.entry->tokens)}, length, kept.entry->snapshot);
+    }
+    if (!done) return;
+    holds(sequence, length);
+    if (!sequence.first_token) sequence.cached = length;
+    reused_ += length;
+}
+
+/// One that shares more than `length`, which becomes what it shares.
+const Sequence* Engine::running_that_begins_like(const Sequence& sequence, Tokens& length) const {
+    const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
+    const Sequence* best = nullptr;
+    for (const Owned& other : running_) {
+        if (other->client != sequence.client) continue;
+        const Tokens common = common_beginning(std::span<const TokenId>(other->tokens).first(static_cast<std::size_t>(other->in_kv.count)), tokens);
+        if (common > length && worth_copying(common, other->in_kv)) best = other.get(), length = common;
+    }
+    return best;
+}
+
+void Engine::keep_for_later(const Sequence& sequence) {
+    if (sequence.in_kv < kLeastPrefix || !prefixes_.wants(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return;
+    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
+    if (snapshot.empty()) return;
+    const auto held = std::span<const TokenId>(sequence.tokens).first(static_cast<std::size_t>(sequence.in_kv.count));
+    prefixes_.add({.client = sequence.client, .tokens = {held.begin(), held.end()}, .snapshot = std::move(snapshot)});
 }
 
 }  // namespace fullstop::engine

@@ -20,6 +20,7 @@ struct Sequence {
     std::vector<TokenId> tokens;  ///< prompt, then output
     base::Tokens prompt;          ///< how many of them are the prompt
     base::Tokens in_kv;           ///< how many of them the backend holds
+    base::Tokens cached{};        ///< of its prompt, taken from another answer and not computed
     base::Tokens most_in_kv{};    ///< ever
     std::optional<base::Tokens> requested;
     base::Tokens limit;  ///< most output tokens

@@ -87,15 +87,16 @@ public:
         const auto bytes = std::as_bytes(std::span(found->second));
         return {bytes.begin(), bytes.end()};
     }
-    bool restore(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override {
+    bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override {
         EXPECT_FALSE(held_.contains(sequence));
         EXPECT_LT(std::ssize(held_), facts_.max_sequences);
         if (fail_restores > 0 && fail_restores-- > 0) return false;
         std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
         std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
         EXPECT_EQ(std::ssize(tokens), length.count);
+        if (cells() + length.count > facts_.pool.count) return false;
+        tokens.resize(static_cast<std::size_t>(keep.count));
         held_[sequence] = std::move(tokens);
-        EXPECT_LE(cells(), facts_.pool.count);
         return true;
     }
 

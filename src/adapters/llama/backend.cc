@@ -62,7 +62,9 @@ public:
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
     std::vector<std::byte> snapshot(SequenceId sequence) override { return cells_.snapshot(sequence); }
-    bool restore(SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) override { return cells_.restore(sequence, length, snapshot); }
+    bool restore(SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) override {
+        return cells_.restore(sequence, length, keep, snapshot);
+    }
 
 private:
     DecodeStatus decode_streams(std::span<const Run> runs);
@@ -256,7 +258,7 @@ bool LlamaBackend::company_changes_nothing() {
     const std::vector<std::byte> saved = snapshot(kMeasured);
     remove(kMeasured);
     logits_after(next(kAfter, 5), {});
-    const bool restored = !saved.empty() && restore(kMeasured, Tokens{8}, saved);
+    const bool restored = !saved.empty() && restore(kMeasured, Tokens{8}, Tokens{8}, saved);
     for (std::int64_t at = 8; restored && at < 10; ++at) company.push_back(logits_after(next(kMeasured, at), next(kAfter, at - 2)));
     remove(kMeasured);
     remove(kAfter);

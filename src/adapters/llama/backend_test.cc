@@ -168,6 +168,7 @@ TEST(RealModel, AnAnswerIsTheSameAloneAndAmongSevenOthers) {
 /// A shared pool for one or two answers of eight: pauses by swap and by recompute, cells that are freed and used again,
 /// users that leave. What is compared was paused, and reads as if it had been alone.
 TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
+    std::map<SequenceId, std::string> before;
     for (const base::Bytes host : {engine::kDefaultHostMemory, base::Bytes{0}}) {
         Answers answers(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256}), {.admission = engine::AdmissionMode::kEager, .host_memory = host});
         EXPECT_EQ(answers.facts().load_invariant, "verified");
@@ -192,7 +193,10 @@ TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
         EXPECT_GT(pauses, 0);
         EXPECT_EQ(answers.occupancy().swaps > 0, host.count > 0);
         EXPECT_EQ(answers.occupancy().kv_used, Tokens{});
-        EXPECT_EQ(answers.occupancy().host_used, base::Bytes{});
+        EXPECT_EQ(answers.occupancy().host_used, answers.occupancy().host_prefixes);
+        EXPECT_EQ(answers.occupancy().reused.count > 0, host.count > 0) << "the beginnings of its prompts";
+        if (!before.empty()) EXPECT_EQ(alone, before) << "with and without what is reused";
+        before = alone;
     }
 }
 

@@ -40,20 +40,23 @@ std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence) const {
     return place ? copy_of(*place) : std::vector<std::byte>();
 }
 
-bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) {
+bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) {
     if (!prepare(length.count)) return false;
     const int place = places_.take(sequence);
     const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(snapshot.data()), snapshot.size(), place) > 0;
-    if (done)
-        computed(length.count);
-    else
+    if (!done) {
         remove(sequence);
-    return done;
+        return false;
+    }
+    if (keep < length) forget_from(place, static_cast<llama_pos>(keep.count));
+    computed(keep.count);
+    return true;
 }
 
 bool KvCells::prepare(std::int64_t rows) {
-    if (!grave_ || end_ + rows <= static_cast<std::int64_t>(llama_n_ctx(&context_))) return true;
-    return compact();
+    const auto all = static_cast<std::int64_t>(llama_n_ctx(&context_));
+    if (!grave_ || end_ + rows <= all) return true;
+    return compact() && end_ + rows <= all;
 }
 
 bool KvCells::compact() {

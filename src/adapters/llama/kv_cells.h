@@ -35,7 +35,7 @@ public:
     /// Empty: libllama could not say.
     std::vector<std::byte> snapshot(engine::SequenceId sequence) const;
     /// False: it did not fit; the sequence has no place.
-    bool restore(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot);
+    bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot);
 
     /// Makes room at the end for `rows` rows. False: the living could not be brought back, and all is lost.
     bool prepare(std::int64_t rows);
