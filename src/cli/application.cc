@@ -5,10 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <numeric>
 #include <ostream>
 
 #include "cli/gateway.h"
+#include "cli/nearest_word.h"
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "cli/serve.h"
@@ -16,27 +16,6 @@
 
 namespace fullstop::cli {
 namespace {
-
-/// Levenshtein distance; words of a command line are short.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), 0);
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-        }
-    }
-    return row.back();
-}
-
-std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-    const auto best = std::ranges::min_element(known, {}, [&](const std::string& k) { return distance(word, k); });
-    return best != known.end() && distance(word, *best) <= 2 ? *best : "";
-}
 
 /// What CLI11 could not place, with the nearest word it would have taken.
 int usage(const World& world, const CLI::App& root, const std::vector<std::string>& words, const CLI::ParseError& error) {
@@ -55,7 +34,7 @@ int usage(const World& world, const CLI::App& root, const std::vector<std::strin
         for (const std::string& word : words)
             if (word.starts_with("--") && std::ranges::find(known, word.substr(0, word.find('='))) == known.end()) suspect = word.substr(0, word.find('='));
     }
-    const std::string near = suspect.empty() ? "" : nearest(suspect, known);
+    const std::string near = suspect.empty() ? "" : nearest_word(suspect, known);
     const std::string help = chosen == &root ? "fullstop --help" : fmt::format("fullstop {} --help", chosen->get_name());
     const std::string message = suspect.empty() ? std::string(error.what()) : fmt::format("'{}' is not known here", suspect);
     return fail(world, {base::ErrorKind::kUsage, message, near.empty() ? "see " + help : fmt::format("did you mean '{}'? See {}", near, help)});

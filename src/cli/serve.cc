@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cli/config_file.h"
 #include "cli/listen_address.h"
 #include "cli/serve_options.h"
 #include "cli/serving.h"
@@ -33,7 +34,8 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
         (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
 }
 
-int serve(World& world, const ServeWords& words) {
+int serve(World& world, CLI::App& app, const ServeWords& words) {
+    if (auto applied = apply_config(app, words.config); !applied) return fail(world, applied.error());
     auto options = read_serve(words, world);
     if (!options) return fail(world, options.error());
     options->load.progress = progress(world, options->quiet);
@@ -77,7 +79,7 @@ Command add_serve(CLI::App& root, World& world) {
     CLI::App* app = root.add_subcommand("serve", "an honest OpenAI-compatible server: every answer says why it ended");
     auto words = std::make_shared<ServeWords>();
     declare_serve(*app, *words);
-    return {.app = app, .run = [&world, words] { return serve(world, *words); }};
+    return {.app = app, .run = [&world, app, words] { return serve(world, *app, *words); }};
 }
 
 }  // namespace fullstop::cli

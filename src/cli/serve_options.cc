@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/config_file.h"
 #include "cli/listen_address.h"
 #include "cli/probe_options.h"
 
@@ -105,6 +106,7 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
+    declare_config(app, words.config);
     app.footer(
         "With forecast and eager more answers share a small cache; when it runs full, one that came late is paused: its KV goes to host\n"
         "memory and comes back when there is room. It comes later and loses nothing; the oldest is never paused.\n"

@@ -17,6 +17,7 @@ namespace fullstop::cli {
 /// As the user wrote them.
 struct ServeWords {
     std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
+    std::string config;  ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     int threads = 0;                                                                           ///< 0: default_threads()
