@@ -118,6 +118,7 @@ void HttpService::completion(Instant now, Route route, net::ServiceRequest reque
               .keep_alive = keep,
               .head_sent = false,
               .role_sent = false,
+              .on_deadline = parsed->submission.on_deadline,
               .text = {}};
     live_.emplace(request.id, std::move(live));
     Submission submission = std::move(parsed->submission);
@@ -208,7 +209,8 @@ void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end
 /// Before the head: a status. After it: an error object, no `[DONE]`, no last chunk.
 void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
                        ServiceActions& out) const {
-    const std::string body = error_body(live.names, end, words);
+    const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit && live.on_deadline == OnDeadline::kPartial;
+    const std::string body = partial ? partial_body(live.names, end, words, live.text) : error_body(live.names, end, words);
     if (!live.head_sent) {
         std::optional<std::int64_t> seconds;
         if (retry) seconds = std::chrono::ceil<std::chrono::seconds>(*retry).count();

@@ -51,6 +51,7 @@ private:
         AnswerNames names;
         bool stream = false, include_usage = false, keep_alive = true;
         bool head_sent = false, role_sent = false;
+        std::optional<OnDeadline> on_deadline = {};
         std::string text;  ///< collected when not streaming
     };
 

@@ -10,8 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "engine/test_backend.h"
-#include "wire/answer_reader.h"
+#include "engine/test_host.h"
 
 namespace fullstop::engine {
 namespace {
@@ -22,84 +21,6 @@ using net::ConnectionId;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
-
-/// Service and engine as the host joins them, on one thread and a counted clock.
-struct Host {
-    explicit Host(TestBackend model = TestBackend{}, std::size_t max_queue = 64)
-        : backend(std::move(model)),
-          engine(backend, {.max_queue = max_queue}),
-          service(backend.facts(),
-                  {.version = "1.2.3", .drain = 5s, .max_queue = max_queue, .entropy = 1, .started = {}, .started_wall = {1'800'000'000'000'000'000}},
-                  [this](Command command) { commands.push_back(std::move(command)); }) {}
-
-    struct Client {
-        std::string bytes;
-        bool closed = false, keep_alive = false;
-    };
-
-    ConnectionId send(std::string method, std::string target, std::string body = {}, std::map<std::string, std::string> headers = {}) {
-        net::ServiceActions out;
-        const ConnectionId id = ++last_id;
-        service.request(now += 1ms,
-                        {.id = id, .method = std::move(method), .target = std::move(target), .headers = std::move(headers), .body = std::move(body)}, out);
-        carry_out(out);
-        return id;
-    }
-    ConnectionId chat(const std::string& more, const std::string& question = "hi") {
-        return send("POST", "/v1/chat/completions",
-                    fmt::format(R"({{"messages":[{{"role":"user","content":"{}"}}],"temperature":0{}{}}})", question, more.empty() ? "" : ",", more));
-    }
-    bool step() {
-        EngineEvents events;
-        for (Command& command : std::exchange(commands, {})) apply(engine, now += 1ms, std::move(command), events);
-        const bool more = engine.plan(now += 1ms, events);
-        if (more) {
-            engine.compute();
-            engine.commit(now += 1ms, events);
-        }
-        net::ServiceActions out;
-        service.deliver(events, engine.occupancy(), out);
-        carry_out(out);
-        return more;
-    }
-    void run() {
-        while (step() || !commands.empty()) {
-        }
-    }
-    void carry_out(const net::ServiceActions& actions) {
-        for (const auto& action : actions) {
-            if (const auto* sent = std::get_if<net::ServiceSend>(&action)) {
-                EXPECT_FALSE(clients[sent->id].closed) << "nothing is sent after the end";
-                clients[sent->id].bytes += sent->bytes;
-            } else if (const auto* close = std::get_if<net::ServiceClose>(&action)) {
-                EXPECT_FALSE(std::exchange(clients[close->id].closed, true)) << "an answer ends once";
-                clients[close->id].keep_alive = close->keep_alive;
-            } else if (const auto* wake = std::get_if<net::ServiceWake>(&action)) {
-                wake_at = wake->at;
-            }
-        }
-    }
-    /// What our own reader makes of the bytes.
-    answer::Record read(ConnectionId id) {
-        answer::Record record;
-        wire::AnswerReader reader(record);
-        reader.bytes(clients[id].bytes, 1ms, answer::StampClock::kUserSpace);
-        reader.end({wire::StreamEnd::Kind::kFin}, 2ms);
-        return record;
-    }
-    std::string body(ConnectionId id) { return clients[id].bytes.substr(clients[id].bytes.find("\r\n\r\n") + 4); }
-    json::value json_of(ConnectionId id) { return json::parse(body(id)); }
-    std::string get(const std::string& path) { return body(send("GET", path)); }
-
-    TestBackend backend;
-    Engine engine;
-    HttpService service;
-    std::vector<Command> commands;
-    std::map<ConnectionId, Client> clients;
-    base::Instant now{};
-    std::optional<base::Instant> wake_at;
-    ConnectionId last_id = 0;
-};
 
 TEST(HttpService, AStreamEndsWithReasonUsageFactsAndTerminator) {
     Host host;
@@ -241,7 +162,6 @@ TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
         {R"("tools":[{"type":"function"}],"frequency_penalty":0.5)", "tools (only [] is), frequency_penalty (only 0 is)"},
         {R"("colour":"red")", "colour"},
         {R"("prompt":"x")", "prompt"},
-        {R"("fullstop":{"priority":"batch"})", "fullstop"},
         {R"("stream_options":{"continuous_usage_stats":true})", "stream_options.continuous_usage_stats"},
         {R"("stream_options":{"include_usage":true})", "stream_options is for streams"},
         {R"("max_tokens":0)", "max_tokens is a whole number of at least 1"},
@@ -257,7 +177,9 @@ TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
         {R"("messages":[{"role":"user","content":"x","name":"me"}])", "messages[0].name"},
     };
     for (const auto& [member, named] : wrong) {
-        const auto id = host.chat(member);
+        const bool own = std::string_view(member).starts_with("\"messages\"");
+        const auto id = host.send("POST", "/v1/chat/completions",
+                                  own ? fmt::format("{{{}}}", member) : fmt::format(R"({{"messages":[{{"role":"user","content":"x"}}],{}}})", member));
         ASSERT_TRUE(host.clients[id].closed) << member;
         EXPECT_EQ(host.read(id).status, 400) << member;
         EXPECT_THAT(std::string(host.json_of(id).at("error").at("message").as_string()), HasSubstr(named)) << member;
@@ -273,7 +195,7 @@ TEST(HttpService, ValuesThatChangeNothingAndNullsAreAccepted) {
         host.send("POST", "/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}]})");
     host.run();
     EXPECT_EQ(host.read(id).status, 200) << host.body(id);
-    EXPECT_EQ(host.read(parts).text, host.backend.answer_to("user:hi\n"));
+    EXPECT_EQ(host.read(parts).text, host.backend.answer_to("user:h\ni\n"));
 }
 
 TEST(HttpService, ABodyThatIsNotARequestIsA400) {

@@ -49,6 +49,8 @@ inline constexpr std::size_t kMaxStopStrings = 16;
 inline constexpr std::size_t kMaxStopBytes = 256;
 /// Identity sent by a client; longer ones do not fit a log line.                   400
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
+/// Deadline of one request: a day; a longer one is a mistake of unit.              400
+inline constexpr base::Duration kMaxDeadline = std::chrono::hours(24);
 /// JSON nesting of a request body; real ones are below 10.                         400
 inline constexpr std::size_t kMaxJsonDepth = 32;
 

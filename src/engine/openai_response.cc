@@ -22,8 +22,12 @@ json::value count(const std::optional<base::Tokens>& tokens) {
     return tokens->count;
 }
 
-/// The object of contract section 6. There is no swapping and no prefix cache yet, and neither deadlines
-/// nor latency targets exist yet: those numbers are true zeros and nulls.
+json::value flag(const std::optional<bool>& given) {
+    if (!given) return nullptr;
+    return *given;
+}
+
+/// The object of contract section 6.
 json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
     const AnswerNumbers& n = end.numbers;
     return {{"request_id", names.request_id},
@@ -38,8 +42,8 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
             {"paused_ms", base::to_ms(n.paused)},
             {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
             {"kv_bytes_peak", n.kv_bytes_peak.count},
-            {"deadline_ms", nullptr},
-            {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
+            {"deadline_ms", milliseconds(n.deadline)},
+            {"slo", {{"ttft_met", flag(n.ttft_met)}, {"itl_met", flag(n.itl_met)}}}};
 }
 
 json::object usage_object(const AnswerEnd& end) {
@@ -81,6 +85,7 @@ ErrorWords error_words(const AnswerEnd& end) {
     switch (end.cause) {
         case Cause::kAdmissionRejected: return {503, "overloaded_error", "queue_full"};
         case Cause::kRequestRejected: return {400, "invalid_request_error", "request_rejected"};
+        case Cause::kGenerationTimeLimit: return {504, "timeout_error", "deadline"};
         case Cause::kAbortedByServer: return {503, "server_error", std::string(answer::to_string(end.cause))};
         default: return {500, "server_error", std::string(answer::to_string(end.cause))};
     }
@@ -120,7 +125,9 @@ std::string usage_event(const AnswerNames& names, const AnswerEnd& end) {
     return json::serialize(event);
 }
 
-std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
+namespace {
+
+json::object with_choice(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
     json::object body = frame(names, false);
     json::object choice = {{"index", 0}};
     if (names.route == Route::kChat)
@@ -129,15 +136,31 @@ std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::stri
         choice["text"] = text;
     choice["finish_reason"] = word(finish_reason(end.cause));
     body["choices"] = json::array{std::move(choice)};
+    return body;
+}
+
+json::object error_object(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
+    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
+    return {{"message", message}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}};
+}
+
+}  // namespace
+
+std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
+    json::object body = with_choice(names, end, text);
     body["usage"] = usage_object(end);
     body["fullstop"] = fullstop_object(names, end);
     return json::serialize(body);
 }
 
 std::string error_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
-    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
-    return json::serialize(
-        json::object{{"error", {{"message", message}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}}}});
+    return json::serialize(json::object{{"error", error_object(names, end, words)}});
+}
+
+std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, std::string_view text) {
+    json::object body = with_choice(names, end, text);
+    body["error"] = error_object(names, end, words);
+    return json::serialize(body);
 }
 
 std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter) {

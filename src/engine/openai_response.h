@@ -41,6 +41,8 @@ std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::stri
 
 /// Error objects: of an answer that began or could have, and of a request that was not understood.
 std::string error_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words);
+/// The same beside the text so far: `choices` without a finish reason.
+std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, std::string_view text);
 std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {});
 
 }  // namespace fullstop::engine

@@ -5,34 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/utf8.h"
+
 namespace fullstop::engine {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-enum class Shape { kWhole, kUnfinished, kBroken };
-
-/// The character at the front of `bytes` (not empty): how many bytes, and whether it is whole (Unicode table 3-7).
-/// kBroken: these bytes can never become a character. kUnfinished: more bytes could complete it.
-std::pair<Shape, std::size_t> front_character(std::string_view bytes) {
-    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    const unsigned lead = at(0);
-    if (lead < 0x80) return {Shape::kWhole, 1};
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4) return {Shape::kBroken, 1};
-    for (std::size_t i = 1; i < length; ++i) {
-        if (i == bytes.size()) return {Shape::kUnfinished, i};
-        unsigned low = 0x80, high = 0xBF;
-        if (i == 1) {
-            if (lead == 0xE0) low = 0xA0;
-            if (lead == 0xED) high = 0x9F;
-            if (lead == 0xF0) low = 0x90;
-            if (lead == 0xF4) high = 0x8F;
-        }
-        if (at(i) < low || at(i) > high) return {Shape::kBroken, i};
-    }
-    return {Shape::kWhole, length};
-}
 
 /// Moves the characters that end within the first `limit` bytes of `pending` out. `all`: up to its end, and what is
 /// unfinished is replaced.
@@ -41,11 +17,11 @@ std::string take_characters(std::string& pending, std::size_t limit, bool all) {
     std::size_t at = 0;
     while (at < limit) {
         const auto [shape, length] = front_character(std::string_view(pending).substr(at));
-        if (!all && (shape == Shape::kUnfinished || at + length > limit)) break;
-        if (shape == Shape::kWhole)
+        if (!all && (shape == CharacterShape::kUnfinished || at + length > limit)) break;
+        if (shape == CharacterShape::kWhole)
             out.append(pending, at, length);
         else
-            out += kReplacement;
+            out += kReplacementCharacter;
         at += length;
     }
     pending.erase(0, at);

@@ -1,0 +1,63 @@
+// Limits and chances: how long the answer may be and how its tokens are chosen.
+
+#include "engine/request_readers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/limits.h"
+
+namespace fullstop::engine {
+
+namespace json = boost::json;
+
+std::string read_max_tokens(const json::value& value, CompletionRequest& out) {
+    const auto given = integer(value);
+    if (!given || *given < 1) return "is a whole number of at least 1";
+    if (out.submission.max_tokens && out.submission.max_tokens->count != *given)
+        return "contradicts the other name of the same limit (max_tokens, max_completion_tokens)";
+    out.submission.max_tokens = base::Tokens{*given};
+    return {};
+}
+
+std::string read_stop(const json::value& value, CompletionRequest& out) {
+    json::array one;
+    if (value.is_string()) one.push_back(value);
+    const json::array& all = value.is_array() ? value.get_array() : one;
+    if (all.empty() && !value.is_array()) return "is a text or a list of texts";
+    if (all.size() > kMaxStopStrings) return fmt::format("has at most {} texts", kMaxStopStrings);
+    for (const json::value& stop : all) {
+        if (!stop.is_string() || stop.get_string().empty() || stop.get_string().size() > kMaxStopBytes)
+            return fmt::format("holds texts of 1 to {} bytes", kMaxStopBytes);
+        out.submission.stop.emplace_back(stop.get_string());
+    }
+    return {};
+}
+
+std::string read_seed(const json::value& value, CompletionRequest& out) {
+    if (value.is_uint64())
+        out.seed = value.get_uint64();
+    else if (const auto given = integer(value))
+        out.seed = static_cast<std::uint64_t>(*given);
+    else
+        return "is a whole number";
+    return {};
+}
+
+std::string read_top_k(const json::value& value, CompletionRequest& out) {
+    const auto given = integer(value);
+    if (!given || *given < -1) return "is a whole number; 0 or -1 turns it off";
+    out.submission.sampling.top_k = std::max<std::int64_t>(0, *given);
+    return {};
+}
+
+std::string read_temperature(const json::value& value, CompletionRequest& out) {
+    return read_number(value, 0, 100, out.submission.sampling.temperature, "from 0 to 100");
+}
+std::string read_top_p(const json::value& value, CompletionRequest& out) {
+    return read_number(value, 1e-9, 1, out.submission.sampling.top_p, "above 0, at most 1");
+}
+std::string read_min_p(const json::value& value, CompletionRequest& out) { return read_number(value, 0, 1, out.submission.sampling.min_p, "from 0 to 1"); }
+
+}  // namespace fullstop::engine

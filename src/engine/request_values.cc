@@ -1,0 +1,39 @@
+// JSON values as numbers and flags.
+
+#include "engine/request_readers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace fullstop::engine {
+
+namespace json = boost::json;
+
+std::optional<std::int64_t> integer(const json::value& value) {
+    if (value.is_int64()) return value.get_int64();
+    if (value.is_uint64() && value.get_uint64() <= INT64_MAX) return static_cast<std::int64_t>(value.get_uint64());
+    if (value.is_double() && std::trunc(value.get_double()) == value.get_double() && std::abs(value.get_double()) < 9e15)
+        return static_cast<std::int64_t>(value.get_double());
+    return std::nullopt;
+}
+
+std::optional<double> number(const json::value& value) {
+    if (!value.is_number()) return std::nullopt;
+    return value.to_number<double>();
+}
+
+std::string read_number(const json::value& value, double low, double high, double& out, std::string_view range) {
+    const auto given = number(value);
+    if (!given || !std::isfinite(*given) || *given < low || *given > high) return fmt::format("is a number {}", range);
+    out = *given;
+    return {};
+}
+
+std::string read_flag(const json::value& value, bool& out) {
+    if (!value.is_bool()) return "is true or false";
+    out = value.get_bool();
+    return {};
+}
+
+}  // namespace fullstop::engine

@@ -1,0 +1,45 @@
+// One character at a time; no table beyond the exceptions for the second byte.
+#include "engine/utf8.h"
+
+namespace fullstop::engine {
+
+std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    const unsigned lead = at(0);
+    if (lead < 0x80) return {CharacterShape::kWhole, 1};
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4) return {CharacterShape::kBroken, 1};
+    for (std::size_t i = 1; i < length; ++i) {
+        if (i == bytes.size()) return {CharacterShape::kUnfinished, i};
+        unsigned low = 0x80, high = 0xBF;
+        if (i == 1) {
+            if (lead == 0xE0) low = 0xA0;
+            if (lead == 0xED) high = 0x9F;
+            if (lead == 0xF0) low = 0x90;
+            if (lead == 0xF4) high = 0x8F;
+        }
+        if (at(i) < low || at(i) > high) return {CharacterShape::kBroken, i};
+    }
+    return {CharacterShape::kWhole, length};
+}
+
+std::optional<std::size_t> first_invalid_byte(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const auto [shape, length] = front_character(text.substr(at));
+        if (shape != CharacterShape::kWhole) return at;
+        at += length;
+    }
+    return std::nullopt;
+}
+
+std::string valid_utf8(std::string_view bytes) {
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size();) {
+        const auto [shape, length] = front_character(bytes.substr(at));
+        out += shape == CharacterShape::kWhole ? bytes.substr(at, length) : kReplacementCharacter;
+        at += length;
+    }
+    return out;
+}
+
+}  // namespace fullstop::engine

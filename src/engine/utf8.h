@@ -1,0 +1,26 @@
+// Where characters of UTF-8 begin and end (Unicode table 3-7).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fullstop::engine {
+
+enum class CharacterShape {
+    kWhole,
+    kUnfinished,  ///< more bytes could complete it
+    kBroken,      ///< these bytes can never become a character
+};
+
+/// The character at the front of `bytes` (not empty) and how many bytes it has.
+std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes);
+/// Position of the first byte that is not part of a character.
+std::optional<std::size_t> first_invalid_byte(std::string_view text);
+/// `bytes` with U+FFFD for what is no character.
+std::string valid_utf8(std::string_view bytes);
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
+}  // namespace fullstop::engine
