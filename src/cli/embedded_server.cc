@@ -30,9 +30,10 @@ EmbeddedServer::~EmbeddedServer() = default;
 base::Result<std::unique_ptr<EmbeddedServer>> EmbeddedServer::start(World& world, Wanted wanted) {
     const int sequences = std::min(wanted.max_sequences, kMaxSequences);
     const base::Tokens each = wanted.max_tokens.value_or(kDefaultOutput) + kPromptRoom;
-    auto child = adapters::asio::Child::start({.program = world.executable.string(),
-                                               .arguments = {"serve", "--model", "builtin", "--listen", "127.0.0.1:0", "--quiet", "--kv-layout", "streams", "--max-sequences",
-                                                             std::to_string(sequences), "--kv-tokens", std::to_string((each * sequences).count)}});
+    auto child =
+        adapters::asio::Child::start({.program = world.executable.string(),
+                                      .arguments = {"serve", "--model", "builtin", "--listen", "127.0.0.1:0", "--quiet", "--kv-layout", "streams",
+                                                    "--max-sequences", std::to_string(sequences), "--kv-tokens", std::to_string((each * sequences).count)}});
     if (!child) return std::unexpected(child.error());
     std::unique_ptr<EmbeddedServer> server(new EmbeddedServer);
     server->state_ = std::make_unique<State>();

@@ -50,6 +50,8 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                    .service = {.version = kVersion,
                                                .drain = options->drain,
                                                .max_queue = options->max_queue,
+                                               .admission = options->admission,
+                                               .keys = options->keys,
                                                .entropy = static_cast<std::uint64_t>(wall.unix_ns),
                                                .started = loop.clock().now(),
                                                .started_wall = wall},

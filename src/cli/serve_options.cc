@@ -5,7 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +25,7 @@ constexpr const char* kBuiltinModel = "SmolLM2-135M-Instruct.Q4_1.gguf";
 /// The built-in model answers the built-in prompts: prompt and 512 tokens fit, and eight windows take 100 MB.
 constexpr base::Tokens kBuiltinWindow{1024};
 constexpr int kMaxThreads = 512;
+constexpr std::uintmax_t kMaxKeyFileBytes = 1 << 20;  // thousands of clients
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
     std::int64_t value = 0;
@@ -78,6 +82,19 @@ base::Result<void> check_numbers(const ServeWords& words) {
     return {};
 }
 
+base::Result<engine::ApiKeys> read_keys(const std::string& name) {
+    if (name.empty()) return engine::ApiKeys();
+    std::error_code trouble;
+    const auto size = std::filesystem::file_size(name, trouble);
+    if (trouble) return base::usage_error(fmt::format("--api-key-file {}: {}", name, trouble.message()), "give a text file with one key a line");
+    if (size > kMaxKeyFileBytes) return base::usage_error(fmt::format("--api-key-file {} has {} bytes", name, size), "one key a line makes a small file");
+    std::ifstream file(name);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) return base::usage_error(fmt::format("--api-key-file {} cannot be read", name), "check its permissions");
+    return engine::ApiKeys::parse(text.str(), name);
+}
+
 }  // namespace
 
 void declare_serve(CLI::App& app, ServeWords& words) {
@@ -106,6 +123,8 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
+    app.add_option("--api-key-file", words.api_key_file,
+                   "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health then wants 'Authorization: Bearer KEY'");
     declare_config(app, words.config);
     app.footer(
         "With forecast and eager more answers share a small cache; when it runs full, one that came late is paused: its KV goes to host\n"
@@ -144,6 +163,9 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
         *target = *read;
     }
     options.drain = *drain;
+    auto keys = read_keys(words.api_key_file);
+    if (!keys) return std::unexpected(keys.error());
+    options.keys = std::move(*keys);
     options.quiet = words.quiet;
     return options;
 }

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "cli/world.h"
 #include "engine/admission.h"
+#include "engine/api_keys.h"
 #include "engine/limits.h"
 
 namespace fullstop::cli {
@@ -17,7 +18,8 @@ namespace fullstop::cli {
 /// As the user wrote them.
 struct ServeWords {
     std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
-    std::string config;  ///< a file with values for all of these
+    std::string api_key_file;  ///< "": everybody may ask
+    std::string config;        ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     int threads = 0;                                                                           ///< 0: default_threads()
@@ -35,6 +37,7 @@ struct ServeOptions {
     base::Bytes host_memory = engine::kDefaultHostMemory;
     std::optional<base::Duration> ttft_target, itl_target;
     base::Duration drain{};
+    engine::ApiKeys keys;
     bool quiet = false;
 };
 

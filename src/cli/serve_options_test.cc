@@ -101,6 +101,17 @@ TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
     EXPECT_EQ(read().value().itl_target, std::nullopt);
 }
 
+TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
+    EXPECT_TRUE(read().value().keys.open());
+    const auto file = (folder_ / "keys").string();
+    std::ofstream(file) << "alice:k1\n";
+    EXPECT_EQ(read([&](ServeWords& w) { w.api_key_file = file; }).value().keys.client("Bearer k1"), "alice");
+    std::ofstream(file) << "alice:k1\nbob:\n";
+    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = file; }).find("keys:2"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = file + "-none"; }).find("--api-key-file"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = folder_.string(); }).find("--api-key-file"), std::string::npos);
+}
+
 TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
     const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
         {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},       {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/limits.h"
+#include "engine/service_pages.h"
 #include "wire/response_text.h"
 
 namespace fullstop::engine {
@@ -43,6 +44,8 @@ bool valid_request_id(std::string_view id) {
 
 void send(ConnectionId id, std::string bytes, ServiceActions& out) { out.emplace_back(net::ServiceSend{id, std::move(bytes)}); }
 
+wire::Headers retry_after(base::Duration wait) { return {{"Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(wait).count())}}; }
+
 std::string event_chunk(std::string_view data) { return wire::chunk(wire::sse_event(data)); }
 
 }  // namespace
@@ -53,9 +56,9 @@ HttpService::HttpService(ModelFacts facts, ServiceOptions options, std::function
 }
 
 void HttpService::respond(ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
-                          ServiceActions& out, std::optional<std::int64_t> retry_after_s) const {
+                          ServiceActions& out, const wire::Headers& more) const {
     wire::Headers headers = {{"Connection", keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", request_id}, {"Server", "fullstop"}};
-    if (retry_after_s) headers.emplace_back("Retry-After", std::to_string(*retry_after_s));
+    headers.insert(headers.end(), more.begin(), more.end());
     send(id, wire::whole_response(status, type, body, headers), out);
     out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = keep_alive});
 }
@@ -71,18 +74,36 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
             400, kJson,
             error_body(fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "invalid_request_error", "bad_request_id"));
 
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    std::optional<std::string> client;
+    // Health is for those who only want to know whether this lives: load balancers and process managers hold no keys.
+    if (!options_.keys.open() && path != "/health") {
+        client = options_.keys.client(header(request, "authorization"));
+        if (!client)
+            return respond(request.id, 401, kJson,
+                           error_body("an API key of this server is needed: Authorization: Bearer KEY", "invalid_request_error", "invalid_api_key"), request_id,
+                           keep, out, {{"WWW-Authenticate", "Bearer realm=\"fullstop\""}});
+    }
+
     using Body = std::string (*)(const HttpService&);
     struct Page {
         std::string_view path, type;
         Body body;
     };
     static constexpr std::array kPages = {
-        Page{"/v1/models", kJson, [](const HttpService& s) { return s.models_body(); }},
-        Page{"/fullstop/status", kJson, [](const HttpService& s) { return s.status_body(); }},
+        Page{"/v1/models", kJson, [](const HttpService& s) { return models_body(s.facts_, s.options_.started_wall); }},
+        Page{"/fullstop/status", kJson,
+             [](const HttpService& s) {
+                 return status_body(s.facts_, {.version = s.options_.version,
+                                               .max_queue = s.options_.max_queue,
+                                               .admission = s.options_.admission,
+                                               .draining = s.draining_,
+                                               .occupancy = s.occupancy_,
+                                               .ends = s.metrics_.ends()});
+             }},
         Page{"/metrics", kPrometheus, [](const HttpService& s) { return s.metrics_.text(s.occupancy_, s.facts_.max_sequences); }},
         Page{"/health", kJson, [](const HttpService& s) -> std::string { return s.draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})"; }},
     };
-    const std::string path = request.target.substr(0, request.target.find('?'));
     const auto wrong_method = [&](std::string_view wanted) {
         reply(405, kJson, error_body(fmt::format("{} takes {}", path, wanted), "invalid_request_error", "method_not_allowed"));
     };
@@ -94,18 +115,16 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
     if (path != "/v1/chat/completions" && path != "/v1/completions")
         return reply(404, kJson, error_body(fmt::format("there is no {} here", path), "invalid_request_error", "not_found"));
     if (request.method != "POST") return wrong_method("POST");
-    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, std::move(request), std::move(request_id), out);
+    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, std::move(request), std::move(request_id), client.value_or(""), out);
 }
 
-void HttpService::completion(Instant now, Route route, net::ServiceRequest request, std::string request_id, ServiceActions& out) {
+void HttpService::completion(Instant now, Route route, net::ServiceRequest request, std::string request_id, std::string client, ServiceActions& out) {
     const bool keep = !wants_close(request);
     const auto refuse = [&](int status, std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {},
-                            std::optional<std::int64_t> retry = {}) {
-        respond(request.id, status, kJson, error_body(message, type, code, parameter), request_id, keep, out, retry);
+                            const wire::Headers& more = {}) {
+        respond(request.id, status, kJson, error_body(message, type, code, parameter), request_id, keep, out, more);
     };
-    if (draining_)
-        return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {},
-                      std::chrono::ceil<std::chrono::seconds>(options_.drain).count());
+    if (draining_) return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
     auto parsed = parse_completion(route, request.body);
     if (!parsed) return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter", parsed.error().parameter);
     if (!parsed->model.empty() && parsed->model != facts_.name)
@@ -124,6 +143,7 @@ void HttpService::completion(Instant now, Route route, net::ServiceRequest reque
     Submission submission = std::move(parsed->submission);
     submission.id = request.id;
     submission.arrived = now;
+    submission.client = std::move(client);
     submission.sampling.seed = parsed->seed.value_or(random_.next());
     send_(std::move(submission));
 }
@@ -212,51 +232,10 @@ void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, 
     const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit && live.on_deadline == OnDeadline::kPartial;
     const std::string body = partial ? partial_body(live.names, end, words, live.text) : error_body(live.names, end, words);
     if (!live.head_sent) {
-        std::optional<std::int64_t> seconds;
-        if (retry) seconds = std::chrono::ceil<std::chrono::seconds>(*retry).count();
-        return respond(id, words.status, kJson, body, live.names.request_id, live.keep_alive, out, seconds);
+        return respond(id, words.status, kJson, body, live.names.request_id, live.keep_alive, out, retry ? retry_after(*retry) : wire::Headers{});
     }
     send(id, event_chunk(body), out);
     out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = false});
-}
-
-std::string HttpService::models_body() const {
-    const json::object model = {{"id", facts_.name},
-                                {"object", "model"},
-                                {"created", options_.started_wall.unix_ns / 1'000'000'000},
-                                {"owned_by", "fullstop"},
-                                {"max_model_len", facts_.window.count}};
-    return json::serialize(json::object{{"object", "list"}, {"data", json::array{model}}});
-}
-
-std::string HttpService::status_body() const {
-    json::object ends;
-    for (const auto& [cause, count] : metrics_.ends()) ends[answer::to_string(cause)] = count;
-    const Sampling defaults;
-    return json::serialize(
-        json::object{{"server", "fullstop"},
-                     {"version", options_.version},
-                     {"status", draining_ ? "draining" : "ok"},
-                     {"model", facts_.name},
-                     {"window", facts_.window.count},
-                     {"pool", occupancy_.kv_total.count},
-                     {"shared_pool", facts_.layout == "unified"},
-                     {"slots", facts_.max_sequences},
-                     {"max_queue", options_.max_queue},
-                     {"admission", "reserve"},
-                     {"layout", facts_.layout},
-                     {"kv_type", facts_.kv_type},
-                     {"kv_bytes_per_token", facts_.kv_bytes_per_token.count},
-                     {"kv_tokens_used", occupancy_.kv_used.count},
-                     {"kv_tokens_reserved", occupancy_.kv_reserved.count},
-                     {"running", occupancy_.running},
-                     {"waiting", occupancy_.waiting},
-                     {"threads", facts_.threads},
-                     {"padding_rows", facts_.pads},
-                     {"default_max_tokens", nullptr},  // the window's rest is the only limit when none is asked for
-                     {"output_deadline_ms", nullptr},
-                     {"defaults", {{"temperature", defaults.temperature}, {"top_p", defaults.top_p}, {"top_k", defaults.top_k}, {"min_p", defaults.min_p}}},
-                     {"ends", std::move(ends)}});
 }
 
 std::int64_t HttpService::unix_seconds(Instant now) const { return (options_.started_wall.unix_ns + (now - options_.started).count()) / 1'000'000'000; }

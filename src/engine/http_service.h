@@ -11,22 +11,27 @@
 #include <string>
 
 #include "base/random.h"
+#include "engine/admission.h"
+#include "engine/api_keys.h"
 #include "engine/backend.h"
 #include "engine/command.h"
 #include "engine/metrics.h"
 #include "engine/openai_request.h"
 #include "engine/openai_response.h"
 #include "net/service.h"
+#include "wire/request_text.h"
 
 namespace fullstop::engine {
 
 struct ServiceOptions {
     std::string version;
-    base::Duration drain = std::chrono::seconds(30);  ///< how long running answers may go on after drain()
-    std::size_t max_queue = kDefaultMaxQueue;         ///< for /fullstop/status; the engine enforces it
-    std::uint64_t entropy = 0;                        ///< for request ids and for seeds that were not given
-    base::Instant started;                            ///< the same moment on both clocks,
-    base::WallTime started_wall;                      ///< for the dates that OpenAI's interface shows
+    base::Duration drain = std::chrono::seconds(30);    ///< how long running answers may go on after drain()
+    std::size_t max_queue = kDefaultMaxQueue;           ///< for /fullstop/status; the engine enforces it
+    AdmissionMode admission = AdmissionMode::kReserve;  ///< for /fullstop/status
+    ApiKeys keys = {};                                  ///< who may ask; none: everybody
+    std::uint64_t entropy = 0;                          ///< for request ids and for seeds that were not given
+    base::Instant started;                              ///< the same moment on both clocks,
+    base::WallTime started_wall;                        ///< for the dates that OpenAI's interface shows
 };
 
 class HttpService final : public net::Service {
@@ -55,9 +60,9 @@ private:
         std::string text;  ///< collected when not streaming
     };
 
-    void completion(base::Instant now, Route route, net::ServiceRequest request, std::string request_id, net::ServiceActions& out);
+    void completion(base::Instant now, Route route, net::ServiceRequest request, std::string request_id, std::string client, net::ServiceActions& out);
     void respond(net::ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
-                 net::ServiceActions& out, std::optional<std::int64_t> retry_after_s = {}) const;
+                 net::ServiceActions& out, const wire::Headers& more = {}) const;
     void on(const Refused& event, net::ServiceActions& out);
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);
@@ -66,8 +71,6 @@ private:
     void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
     void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
               net::ServiceActions& out) const;
-    std::string models_body() const;
-    std::string status_body() const;
     std::int64_t unix_seconds(base::Instant now) const;
 
     ModelFacts facts_;

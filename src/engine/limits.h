@@ -51,6 +51,10 @@ inline constexpr std::size_t kMaxStopBytes = 256;
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Deadline of one request: a day; a longer one is a mistake of unit.              400
 inline constexpr base::Duration kMaxDeadline = std::chrono::hours(24);
+/// One API key; generated ones have 32 to 64 characters.                            usage error
+inline constexpr std::size_t kMaxApiKeyBytes = 512;
+/// The name of a client, which stands in metrics and logs.                          usage error
+inline constexpr std::size_t kMaxClientNameBytes = 64;
 /// JSON nesting of a request body; real ones are below 10.                         400
 inline constexpr std::size_t kMaxJsonDepth = 32;
 

@@ -1,0 +1,30 @@
+// What `fullstop serve` says of itself: the list of models and /fullstop/status.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "answer/cause.h"
+#include "base/time.h"
+#include "engine/admission.h"
+#include "engine/answer_end.h"
+#include "engine/backend.h"
+
+namespace fullstop::engine {
+
+struct ServiceState {
+    const std::string& version;
+    std::size_t max_queue = 0;
+    AdmissionMode admission = AdmissionMode::kReserve;
+    bool draining = false;
+    const Occupancy& occupancy;
+    const std::map<answer::Cause, std::int64_t>& ends;
+};
+
+/// OpenAI's list, with the one model that is served.
+std::string models_body(const ModelFacts& facts, base::WallTime started);
+std::string status_body(const ModelFacts& facts, const ServiceState& state);
+
+}  // namespace fullstop::engine
