@@ -64,7 +64,7 @@ struct AnswerEnd {
 struct Refused {
     SequenceId id = 0;
     base::Instant at;
-    std::string code;  ///< context_length_exceeded, empty_prompt, no_chat_template, queue_full
+    std::string code;  ///< context_length_exceeded, empty_prompt, chat_template, queue_full
     AnswerEnd end;
     std::optional<base::Duration> retry_after;
 };

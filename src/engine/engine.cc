@@ -73,7 +73,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     std::string text;
     if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
         auto rendered = backend_.chat_text(*messages);
-        if (!rendered) return refuse(Cause::kRequestRejected, "no_chat_template", rendered.error().message + ": " + rendered.error().hint);
+        if (!rendered) return refuse(Cause::kRequestRejected, "chat_template", rendered.error().message + ": " + rendered.error().hint);
         text = std::move(*rendered);
     } else {
         text = std::get<std::string>(submission.prompt);

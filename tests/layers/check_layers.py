@@ -24,7 +24,7 @@ TEST_USES = {"judge": {"wire"}, "adapters/asio": {"wire"}}
 FOREIGN = [  # header pattern, folders (or files) where it may occur
     (r"boost/(asio|beast|process)", {"adapters/asio"}),
     (r"openssl/", {"adapters/asio", "base/sha256.cc"}),
-    (r"(llama|ggml)[\w-]*\.h", {"adapters/llama"}),
+    (r"((llama|ggml)[\w-]*\.h|jinja/)", {"adapters/llama"}),
     (r"(SQLiteCpp/|sqlite3\.h)", {"adapters/sqlite"}),
     (r"(CLI/|toml)", {"cli", "main"}),
     (r"simdjson", {"wire"}),

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/llama/chat_template.h"
 #include "adapters/llama/kv_cells.h"
 #include "adapters/llama/loading.h"
 #include "adapters/llama/pass.h"
@@ -48,14 +49,15 @@ public:
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
           streams_(facts_.layout == "streams"),
-          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt) {
+          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt),
+          chat_template_(read_template()) {
         facts_.pads = invariant && one_row_differs();
         facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
     }
 
     const engine::ModelFacts& facts() const override { return facts_; }
     std::vector<TokenId> tokenize(std::string_view text) const override;
-    std::string piece(TokenId token) const override;
+    std::string piece(TokenId token) const override { return text_of(token, false); }
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
     DecodeStatus decode(std::span<const Run> runs) override;
@@ -71,6 +73,10 @@ private:
     DecodeStatus decode_prompt(const Run& run, std::size_t index);
     DecodeStatus decode_next_tokens(std::span<const Run> runs);
     DecodeStatus decode_unified(std::span<const Run> runs);
+    std::string text_of(TokenId token, bool control_too) const;
+    /// A control token as it is written in prompts; "" when the model has none.
+    std::string control(TokenId token) const { return token == LLAMA_TOKEN_NULL ? std::string() : text_of(token, true); }
+    base::Result<ChatTemplate> read_template() const;
     bool one_row_differs();
     bool company_changes_nothing();
     std::vector<float> logits_after(const Run& run, std::optional<Run> company);
@@ -85,6 +91,7 @@ private:
     const llama_vocab* vocabulary_;
     bool streams_;
     KvCells cells_;
+    base::Result<ChatTemplate> chat_template_;
     Pass pass_;
     std::vector<std::pair<int, llama_pos>> pads_;  ///< place and position of the padding rows in pass_
     std::vector<const float*> logits_;             ///< by run; null: not wanted
@@ -107,26 +114,28 @@ std::vector<TokenId> LlamaBackend::tokenize(std::string_view text) const {
     return tokens;
 }
 
-std::string LlamaBackend::piece(TokenId token) const {
-    std::array<char, 64> small{};
-    const int size = llama_token_to_piece(vocabulary_, token, small.data(), small.size(), 0, false);
-    if (size >= 0) return std::string(small.data(), static_cast<std::size_t>(size));
-    std::string text(static_cast<std::size_t>(-size), '\0');
-    llama_token_to_piece(vocabulary_, token, text.data(), -size, 0, false);
+base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Message> messages) const {
+    if (!chat_template_) return std::unexpected(chat_template_.error());
+    auto text = chat_template_->render(messages);
+    // The tokenizer adds these of its own accord; written out as well they would stand there twice.
+    const auto bos = control(llama_vocab_bos(vocabulary_)), eos = control(llama_vocab_eos(vocabulary_));
+    if (text && llama_vocab_get_add_bos(vocabulary_) && text->starts_with(bos)) text->erase(0, bos.size());
+    if (text && llama_vocab_get_add_eos(vocabulary_) && text->ends_with(eos)) text->resize(text->size() - eos.size());
     return text;
 }
 
-base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Message> messages) const {
-    const char* form = llama_model_chat_template(model_.get(), nullptr);
-    if (form == nullptr) return base::usage_error("the model has no chat template", "use /v1/completions");
-    std::vector<llama_chat_message> chat;
-    for (const auto& message : messages) chat.push_back({message.role.c_str(), message.content.c_str()});
-    std::string text;
-    int size = llama_chat_apply_template(form, chat.data(), chat.size(), true, nullptr, 0);
-    if (size < 0) return base::usage_error("the model's chat template is not one of those libllama knows", "use /v1/completions");
-    text.resize(static_cast<std::size_t>(size) + 1);
-    size = llama_chat_apply_template(form, chat.data(), chat.size(), true, text.data(), static_cast<std::int32_t>(text.size()));
-    text.resize(static_cast<std::size_t>(size));
+base::Result<ChatTemplate> LlamaBackend::read_template() const {
+    const char* source = llama_model_chat_template(model_.get(), nullptr);
+    if (source == nullptr) return base::usage_error("the model has no chat template", "use /v1/completions");
+    return ChatTemplate::parse(source, control(llama_vocab_bos(vocabulary_)), control(llama_vocab_eos(vocabulary_)));
+}
+
+std::string LlamaBackend::text_of(TokenId token, bool control_too) const {
+    std::array<char, 64> small{};
+    const int size = llama_token_to_piece(vocabulary_, token, small.data(), small.size(), 0, control_too);
+    if (size >= 0) return std::string(small.data(), static_cast<std::size_t>(size));
+    std::string text(static_cast<std::size_t>(-size), '\0');
+    llama_token_to_piece(vocabulary_, token, text.data(), -size, 0, control_too);
     return text;
 }
 

@@ -1,0 +1,93 @@
+// Values are built directly: the engine's way from JSON would cost a second JSON library here.
+#include "adapters/llama/chat_template.h"
+
+#include <fmt/format.h>
+#include <jinja/caps.h>
+#include <jinja/lexer.h>
+#include <jinja/parser.h>
+#include <jinja/runtime.h>
+
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace fullstop::adapters::llama {
+
+struct ChatTemplate::Program {
+    std::string source, bos, eos;
+    jinja::program code;
+    bool only_parts = false;  ///< the template reads contents as lists of parts, never as texts
+};
+
+namespace {
+
+jinja::value text(std::string_view value) { return jinja::mk_val<jinja::value_string>(std::string(value)); }
+
+jinja::value content_of(const std::string& content, bool as_parts) {
+    if (!as_parts) return text(content);
+    auto part = jinja::mk_val<jinja::value_object>();
+    part->insert("type", text("text"));
+    part->insert("text", text(content));
+    auto parts = jinja::mk_val<jinja::value_array>();
+    parts->push_back(jinja::value(part));
+    return parts;
+}
+
+/// The engine reports in many lines: where, an excerpt, and the reason last.
+std::string reason_in(std::string_view report) {
+    constexpr std::string_view kReason = "Error: ", kWhere = " at line ";
+    std::string reason(report.substr(0, report.find('\n')));
+    if (const auto at = report.rfind(kReason); at != std::string_view::npos) {
+        reason = report.substr(at + kReason.size());
+        if (const auto where = report.find(kWhere); where != std::string_view::npos)
+            reason += fmt::format(" (its {})", report.substr(where + 4, report.find(" in source", where) - where - 4));
+    }
+    return reason;
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::unique_ptr<Program> program) : program_(std::move(program)) {}
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate::~ChatTemplate() = default;
+
+base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, std::string bos, std::string eos) {
+    try {
+        auto program = std::make_unique<Program>();
+        jinja::lexer lexer;
+        auto tokens = lexer.tokenize(source);
+        program->code = jinja::parse_from_tokens(tokens);
+        program->source = std::move(tokens.source);
+        program->bos = std::move(bos);
+        program->eos = std::move(eos);
+        program->only_parts = !jinja::caps_get(program->code).supports_string_content;
+        return ChatTemplate(std::move(program));
+    } catch (const std::exception& error) {
+        return base::usage_error(fmt::format("the model's chat template cannot be read: {}", reason_in(error.what())), "use /v1/completions");
+    }
+}
+
+base::Result<std::string> ChatTemplate::render(std::span<const answer::Message> messages) const {
+    try {
+        auto conversation = jinja::mk_val<jinja::value_array>();
+        for (const auto& message : messages) {
+            auto item = jinja::mk_val<jinja::value_object>();
+            item->insert("role", text(message.role));
+            item->insert("content", content_of(message.content, program_->only_parts));
+            conversation->push_back(jinja::value(item));
+        }
+        jinja::context context(program_->source);
+        context.set_val("messages", conversation);
+        context.set_val("add_generation_prompt", jinja::mk_val<jinja::value_bool>(true));
+        context.set_val("enable_thinking", jinja::mk_val<jinja::value_bool>(true));
+        context.set_val("bos_token", text(program_->bos));
+        context.set_val("eos_token", text(program_->eos));
+        jinja::runtime runtime(context);
+        return jinja::runtime::gather_string_parts(runtime.execute(program_->code))->as_string().str();
+    } catch (const std::exception& error) {
+        return base::usage_error(fmt::format("the model's chat template does not take this conversation: {}", reason_in(error.what())),
+                                 "change the messages, or use /v1/completions");
+    }
+}
+
+}  // namespace fullstop::adapters::llama
