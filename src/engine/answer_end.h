@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "engine/block_pool.h"
 #include "engine/sampler.h"
+#include "engine/token_logprobs.h"
 
 namespace fullstop::engine {
 
@@ -33,7 +34,8 @@ struct Submission {
     Priority priority = Priority::kNormal;
     std::optional<base::Duration> deadline{};  ///< from arrival; absent: none
     std::optional<OnDeadline> on_deadline{};
-    std::string client{};  ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
+    std::optional<int> logprobs{};  ///< tokens are reported with their log-probability and that of this many alternatives
+    std::string client{};           ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
 };
 
 /// The numbers of contract section 6. Absent: that moment never came.
@@ -78,7 +80,8 @@ struct Produced {
     SequenceId id = 0;
     base::Instant at;
     std::string text;
-    std::optional<base::Duration> gap;  ///< since the token before; absent for the first
+    std::optional<base::Duration> gap;    ///< since the token before; absent for the first
+    std::vector<ShownToken> tokens = {};  ///< those that `text` completes, when log-probabilities were asked for
 };
 /// `text` is the rest that was held back.
 struct Ended {
@@ -86,6 +89,7 @@ struct Ended {
     base::Instant at;
     std::string text;
     AnswerEnd end;
+    std::vector<ShownToken> tokens = {};  ///< as in Produced
 };
 using EngineEvent = std::variant<Refused, Admitted, Produced, Ended>;
 using EngineEvents = std::vector<EngineEvent>;

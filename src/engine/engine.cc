@@ -95,6 +95,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                                                            .limit = limit,
                                                            .sampler = Sampler(submission.sampling),
                                                            .gate = TextGate(std::move(submission.stop)),
+                                                           .logprobs = submission.logprobs.transform([](int top) { return TokenLogprobs(top); }),
                                                            .arrived = submission.arrived,
                                                            .priority = submission.priority,
                                                            .deadline = submission.deadline,
@@ -188,7 +189,9 @@ void Engine::after_row(Instant now, Sequence& sequence, std::span<const float> l
         return end(now, sequence, Cause::kNaturalEnd, fmt::format("end token after {} tokens", sequence.output().count), out);
     }
     sequence.tokens.push_back(*token);
+    if (sequence.logprobs) sequence.logprobs->add(backend_, logits, *token);
     Produced produced{.id = sequence.id, .at = now, .text = sequence.gate.push(backend_.piece(*token)), .gap = {}};
+    if (sequence.logprobs) produced.tokens = sequence.logprobs->take(sequence.gate.shown());
     if (sequence.last_token) {
         produced.gap = now - *sequence.last_token;
         sequence.worst_gap = std::max(sequence.worst_gap.value_or(Duration{}), *produced.gap);
@@ -250,7 +253,9 @@ void Engine::end(Instant now, Sequence& sequence, Cause cause, std::string detai
     const bool running = pool_.held(sequence.id).count > 0;
     std::string rest = sequence.gate.stopped_by() ? std::string() : sequence.gate.flush();
     if (const auto since = std::exchange(sequence.paused_since, std::nullopt)) sequence.paused += now - *since;
-    out.emplace_back(Ended{sequence.id, now, std::move(rest), {cause, std::move(detail), numbers_of(sequence)}});
+    Ended ended{sequence.id, now, std::move(rest), {cause, std::move(detail), numbers_of(sequence)}};
+    if (sequence.logprobs) ended.tokens = sequence.logprobs->finish(sequence.gate.shown());
+    out.emplace_back(std::move(ended));
     ranking_.ended(sequence.client);
     if (!sequence.snapshot.empty()) forget_snapshot(sequence);
     if (!running) {

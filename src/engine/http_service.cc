@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/limits.h"
+#include "engine/openai_logprobs.h"
 #include "engine/service_pages.h"
 #include "wire/response_text.h"
 
@@ -131,14 +132,20 @@ void HttpService::completion(Instant now, Route route, net::ServiceRequest reque
         return refuse(404, fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name), "invalid_request_error", "model_not_found",
                       "model");
 
-    Live live{.names = {.route = route, .request_id = std::move(request_id), .model = facts_.name, .created = unix_seconds(now)},
-              .stream = parsed->stream,
-              .include_usage = parsed->include_usage,
-              .keep_alive = keep,
-              .head_sent = false,
-              .role_sent = false,
-              .on_deadline = parsed->submission.on_deadline,
-              .text = {}};
+    for (const auto& [token, bias] : parsed->submission.sampling.logit_bias)
+        if (token >= facts_.vocabulary)
+            return refuse(400, fmt::format("logit_bias[{}]: the model has {} tokens", token, facts_.vocabulary), "invalid_request_error", "invalid_parameter",
+                          "logit_bias");
+
+    Live live{
+        .names = {.route = route, .request_id = std::move(request_id), .model = facts_.name, .created = unix_seconds(now), .logprobs = parsed->wants_logprobs},
+        .stream = parsed->stream,
+        .include_usage = parsed->include_usage,
+        .keep_alive = keep,
+        .head_sent = false,
+        .role_sent = false,
+        .on_deadline = parsed->submission.on_deadline,
+        .text = {}};
     live_.emplace(request.id, std::move(live));
     Submission submission = std::move(parsed->submission);
     submission.id = request.id;
@@ -191,15 +198,18 @@ void HttpService::on(const Admitted& event, ServiceActions& out) {
 
 void HttpService::on(const Produced& event, ServiceActions& out) {
     metrics_.token(event);
-    if (const auto found = live_.find(event.id); found != live_.end()) show(event.id, found->second, event.text, out);
+    if (const auto found = live_.find(event.id); found != live_.end()) show(event.id, found->second, event.text, event.tokens, out);
 }
 
-void HttpService::show(ConnectionId id, Live& live, std::string_view text, ServiceActions& out) const {
-    if (text.empty()) return;
-    if (live.stream)
-        send(id, event_chunk(text_event(live.names, text, !std::exchange(live.role_sent, true))), out);
-    else
+void HttpService::show(ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, ServiceActions& out) const {
+    if (text.empty() && tokens.empty()) return;
+    if (live.stream) {
+        send(id, event_chunk(text_event(live.names, {text, tokens, live.characters}, !std::exchange(live.role_sent, true))), out);
+        live.characters += characters_in(tokens);
+    } else {
         live.text += text;
+        live.tokens.insert(live.tokens.end(), tokens.begin(), tokens.end());
+    }
 }
 
 void HttpService::on(const Ended& event, ServiceActions& out) {
@@ -207,7 +217,7 @@ void HttpService::on(const Ended& event, ServiceActions& out) {
     const auto found = live_.find(event.id);
     if (found == live_.end()) return;
     Live& live = found->second;
-    show(event.id, live, event.text, out);
+    show(event.id, live, event.text, event.tokens, out);
     if (finish_reason(event.end.cause))
         finish(event.id, live, event.end, out);
     else
@@ -216,9 +226,9 @@ void HttpService::on(const Ended& event, ServiceActions& out) {
 }
 
 void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end, ServiceActions& out) const {
-    if (!live.stream) return respond(id, 200, kJson, whole_body(live.names, end, live.text), live.names.request_id, live.keep_alive, out);
+    if (!live.stream) return respond(id, 200, kJson, whole_body(live.names, end, {live.text, live.tokens}), live.names.request_id, live.keep_alive, out);
     std::string bytes;
-    if (!live.role_sent && live.names.route == Route::kChat) bytes += event_chunk(text_event(live.names, "", true));
+    if (!live.role_sent && live.names.route == Route::kChat) bytes += event_chunk(text_event(live.names, {""}, true));
     bytes += event_chunk(finish_event(live.names, end, live.include_usage));
     if (live.include_usage) bytes += event_chunk(usage_event(live.names, end));
     bytes += event_chunk("[DONE]") + wire::last_chunk();
@@ -230,7 +240,7 @@ void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end
 void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
                        ServiceActions& out) const {
     const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit && live.on_deadline == OnDeadline::kPartial;
-    const std::string body = partial ? partial_body(live.names, end, words, live.text) : error_body(live.names, end, words);
+    const std::string body = partial ? partial_body(live.names, end, words, {live.text, live.tokens}) : error_body(live.names, end, words);
     if (!live.head_sent) {
         return respond(id, words.status, kJson, body, live.names.request_id, live.keep_alive, out, retry ? retry_after(*retry) : wire::Headers{});
     }

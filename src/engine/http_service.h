@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "engine/admission.h"
@@ -57,7 +59,10 @@ private:
         bool stream = false, include_usage = false, keep_alive = true;
         bool head_sent = false, role_sent = false;
         std::optional<OnDeadline> on_deadline = {};
-        std::string text;  ///< collected when not streaming
+        // Collected when not streaming:
+        std::string text;
+        std::vector<ShownToken> tokens = {};
+        std::int64_t characters = 0;  ///< shown so far
     };
 
     void completion(base::Instant now, Route route, net::ServiceRequest request, std::string request_id, std::string client, net::ServiceActions& out);
@@ -67,7 +72,7 @@ private:
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);
     void on(const Ended& event, net::ServiceActions& out);
-    void show(net::ConnectionId id, Live& live, std::string_view text, net::ServiceActions& out) const;
+    void show(net::ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, net::ServiceActions& out) const;
     void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
     void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
               net::ServiceActions& out) const;

@@ -157,9 +157,17 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
 TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
     Host host;
     const std::map<std::string, std::string> wrong = {
-        {R"("logprobs":true)", "logprobs"},
         {R"("n":2)", "n (only 1 is)"},
-        {R"("tools":[{"type":"function"}],"frequency_penalty":0.5)", "tools (only [] is), frequency_penalty (only 0 is)"},
+        {R"("tools":[{"type":"function"}],"echo":true)", "tools (only [] is), echo (only false is)"},
+        {R"("frequency_penalty":2.5)", "frequency_penalty is a number from -2 to 2"},
+        {R"("presence_penalty":"much")", "presence_penalty is a number"},
+        {R"("logit_bias":[1])", "logit_bias is an object"},
+        {R"("logit_bias":{"x":1})", "logit_bias names tokens by their numbers, not \"x\""},
+        {R"("logit_bias":{"-1":1})", "logit_bias names tokens"},
+        {R"("logit_bias":{"5":101})", "logit_bias[5] is a number from -100 to 100"},
+        {R"("logit_bias":{"257":1})", "logit_bias[257]: the model has 257 tokens"},
+        {R"("response_format":{"type":"json_object"})", "response_format (only {\"type\":\"text\"} is)"},
+        {R"("response_format":{"type":"json_schema","json_schema":{}})", "response_format"},
         {R"("colour":"red")", "colour"},
         {R"("prompt":"x")", "prompt"},
         {R"("stream_options":{"continuous_usage_stats":true})", "stream_options.continuous_usage_stats"},

@@ -47,6 +47,10 @@ inline constexpr int kMaxSequences = 200;
 inline constexpr std::size_t kMaxStopStrings = 16;
 /// Length of one stop string: text that might begin one is held back.              400
 inline constexpr std::size_t kMaxStopBytes = 256;
+/// Alternatives to each token: OpenAI allows 20. Each costs some 100 bytes of answer a token.   400
+inline constexpr int kMaxTopLogprobs = 20;
+/// Tokens with a bias of their own, which are looked at for every token.            400
+inline constexpr std::size_t kMaxLogitBias = 1024;
 /// Identity sent by a client; longer ones do not fit a log line.                   400
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Deadline of one request: a day; a longer one is a mistake of unit.              400

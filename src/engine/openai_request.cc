@@ -54,6 +54,12 @@ constexpr std::array kHonoured = {
     Honoured{"top_p", read_top_p, {}},
     Honoured{"min_p", read_min_p, {}},
     Honoured{"top_k", read_top_k, {}},
+    Honoured{"frequency_penalty", read_frequency_penalty, {}},
+    Honoured{"presence_penalty", read_presence_penalty, {}},
+    Honoured{"logit_bias", read_logit_bias, {}},
+    Honoured{"logprobs", read_chat_logprobs, Route::kChat},
+    Honoured{"top_logprobs", read_top_logprobs, Route::kChat},
+    Honoured{"logprobs", read_text_logprobs, Route::kText},
     Honoured{"fullstop", read_fullstop, {}},
     // Names the person behind the client; by definition it changes nothing of the answer.
     Honoured{"user", read_user, {}},
@@ -67,13 +73,9 @@ struct Neutral {
 constexpr std::array kNeutral = {
     Neutral{"n", "1"},
     Neutral{"best_of", "1"},
-    Neutral{"frequency_penalty", "0"},
-    Neutral{"presence_penalty", "0"},
-    Neutral{"logprobs", "false"},
     Neutral{"echo", "false"},
     Neutral{"repeat_penalty", "1"},
     Neutral{"repetition_penalty", "1"},
-    Neutral{"logit_bias", "{}"},
     Neutral{"tools", "[]"},
     Neutral{"tool_choice", "\"none\""},
     Neutral{"response_format", R"({"type":"text"})"},
@@ -130,6 +132,8 @@ std::expected<CompletionRequest, BadRequest> parse_completion(Route route, std::
     if (!refused.empty()) return std::unexpected(BadRequest{fmt::format("not honoured by this server: {}", fmt::join(refused, ", ")), first_refused});
     if (auto missing = missing_part(request, *parsed); !missing.empty()) return std::unexpected(BadRequest{fmt::format("{} is missing", missing), missing});
     if (request.include_usage && !request.stream) return std::unexpected(BadRequest{"stream_options is for streams only", "stream_options"});
+    if (request.top_logprobs && !request.wants_logprobs) return std::unexpected(BadRequest{"top_logprobs needs logprobs: true", "top_logprobs"});
+    if (request.wants_logprobs) request.submission.logprobs = request.top_logprobs.value_or(0);
     return request;
 }
 

@@ -19,6 +19,8 @@ struct CompletionRequest {
     std::string model;  ///< "" when not given
     bool stream = false;
     bool include_usage = false;
+    bool wants_logprobs = false;
+    std::optional<int> top_logprobs;
     Submission submission;              ///< id and arrival are the caller's to fill in
     std::optional<std::uint64_t> seed;  ///< absent: the caller chooses one
 };

@@ -6,6 +6,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "engine/openai_logprobs.h"
+
 namespace fullstop::engine {
 namespace {
 
@@ -69,6 +71,10 @@ json::value word(const std::optional<std::string_view>& text) {
     return json::string(*text);
 }
 
+void add_logprobs(const AnswerNames& names, const Piece& piece, json::object& choice) {
+    if (names.logprobs) choice["logprobs"] = names.route == Route::kChat ? chat_logprobs(piece.tokens) : text_logprobs(piece.tokens, piece.offset);
+}
+
 }  // namespace
 
 std::optional<std::string_view> finish_reason(Cause cause) {
@@ -91,16 +97,20 @@ ErrorWords error_words(const AnswerEnd& end) {
     }
 }
 
-std::string text_event(const AnswerNames& names, std::string_view text, bool first) {
+std::string text_event(const AnswerNames& names, const Piece& piece, bool first) {
     json::object event = frame(names, true);
+    json::object choice = {{"index", 0}};
     if (names.route == Route::kChat) {
         json::object delta;
         if (first) delta["role"] = "assistant";
-        delta["content"] = text;
-        event["choices"] = json::array{json::object{{"index", 0}, {"delta", std::move(delta)}, {"finish_reason", nullptr}}};
+        delta["content"] = piece.text;
+        choice["delta"] = std::move(delta);
     } else {
-        event["choices"] = json::array{json::object{{"index", 0}, {"text", text}, {"finish_reason", nullptr}}};
+        choice["text"] = piece.text;
     }
+    add_logprobs(names, piece, choice);
+    choice["finish_reason"] = nullptr;
+    event["choices"] = json::array{std::move(choice)};
     return json::serialize(event);
 }
 
@@ -127,13 +137,14 @@ std::string usage_event(const AnswerNames& names, const AnswerEnd& end) {
 
 namespace {
 
-json::object with_choice(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
+json::object with_choice(const AnswerNames& names, const AnswerEnd& end, const Piece& all) {
     json::object body = frame(names, false);
     json::object choice = {{"index", 0}};
     if (names.route == Route::kChat)
-        choice["message"] = {{"role", "assistant"}, {"content", text}};
+        choice["message"] = {{"role", "assistant"}, {"content", all.text}};
     else
-        choice["text"] = text;
+        choice["text"] = all.text;
+    add_logprobs(names, all, choice);
     choice["finish_reason"] = word(finish_reason(end.cause));
     body["choices"] = json::array{std::move(choice)};
     return body;
@@ -146,8 +157,8 @@ json::object error_object(const AnswerNames& names, const AnswerEnd& end, const 
 
 }  // namespace
 
-std::string whole_body(const AnswerNames& names, const AnswerEnd& end, std::string_view text) {
-    json::object body = with_choice(names, end, text);
+std::string whole_body(const AnswerNames& names, const AnswerEnd& end, const Piece& all) {
+    json::object body = with_choice(names, end, all);
     body["usage"] = usage_object(end);
     body["fullstop"] = fullstop_object(names, end);
     return json::serialize(body);
@@ -157,8 +168,8 @@ std::string error_body(const AnswerNames& names, const AnswerEnd& end, const Err
     return json::serialize(json::object{{"error", error_object(names, end, words)}});
 }
 
-std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, std::string_view text) {
-    json::object body = with_choice(names, end, text);
+std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, const Piece& all) {
+    json::object body = with_choice(names, end, all);
     body["error"] = error_object(names, end, words);
     return json::serialize(body);
 }

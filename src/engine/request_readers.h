@@ -30,6 +30,12 @@ std::string read_seed(const boost::json::value& value, CompletionRequest& out);
 std::string read_temperature(const boost::json::value& value, CompletionRequest& out);
 std::string read_top_p(const boost::json::value& value, CompletionRequest& out);
 std::string read_min_p(const boost::json::value& value, CompletionRequest& out);
+std::string read_frequency_penalty(const boost::json::value& value, CompletionRequest& out);
+std::string read_presence_penalty(const boost::json::value& value, CompletionRequest& out);
+std::string read_logit_bias(const boost::json::value& value, CompletionRequest& out);
+std::string read_chat_logprobs(const boost::json::value& value, CompletionRequest& out);
+std::string read_top_logprobs(const boost::json::value& value, CompletionRequest& out);
+std::string read_text_logprobs(const boost::json::value& value, CompletionRequest& out);
 std::string read_top_k(const boost::json::value& value, CompletionRequest& out);
 
 // With what urgency: the `fullstop` object of the contract (request_service_class.cc)

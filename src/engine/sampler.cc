@@ -38,6 +38,22 @@ double Sampler::sum_of(std::span<const Candidate> candidates) {
 }
 
 std::optional<TokenId> Sampler::pick(std::span<const float> logits) {
+    const auto token = choose(adjusted(logits));
+    if (token && (sampling_.frequency_penalty != 0 || sampling_.presence_penalty != 0)) ++chosen_[*token];
+    return token;
+}
+
+/// The logits themselves unless bias or penalties change some.
+std::span<const float> Sampler::adjusted(std::span<const float> logits) {
+    if (sampling_.logit_bias.empty() && chosen_.empty()) return logits;
+    adjusted_.assign(logits.begin(), logits.end());
+    for (const auto& [token, bias] : sampling_.logit_bias) adjusted_.at(static_cast<std::size_t>(token)) += bias;
+    for (const auto& [token, times] : chosen_)
+        adjusted_.at(static_cast<std::size_t>(token)) -= static_cast<float>(sampling_.frequency_penalty * times + sampling_.presence_penalty);
+    return adjusted_;
+}
+
+std::optional<TokenId> Sampler::choose(std::span<const float> logits) {
     const float highest = highest_of(logits);
     if (!std::isfinite(highest)) return std::nullopt;
     if (sampling_.temperature <= 0) return static_cast<TokenId>(std::ranges::find(logits, highest) - logits.begin());

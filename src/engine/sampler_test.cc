@@ -63,6 +63,29 @@ TEST(Sampler, EachCutLeavesOnlyWhatItAllows) {
     EXPECT_EQ(draws({.min_p = 0.45, .seed = 1}, logits, 2000).size(), 3U);  // 0.2 is half of 0.4, 0.1 a quarter
 }
 
+TEST(Sampler, BiasForbidsAndForces) {
+    const std::vector<float> logits = {3, 2, 1};
+    Sampler banned({.temperature = 0, .logit_bias = {{0, -100.0F}}});
+    EXPECT_EQ(banned.pick(logits), 1);
+    EXPECT_EQ(banned.pick(logits), 1);
+    EXPECT_EQ(draws({.seed = 1, .logit_bias = {{2, 100.0F}}}, logits, 500).size(), 1U);
+}
+
+TEST(Sampler, PenaltiesCountWhatThisAnswerChoseBefore) {
+    const std::vector<float> logits = {10, 9.2F, 8};
+    Sampler once({.temperature = 0, .presence_penalty = 1});
+    std::vector<TokenId> seen;
+    for (int i = 0; i < 4; ++i) seen.push_back(*once.pick(logits));
+    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 0})) << "10, then 9 below 9.2, then both paid once: 9, 8.2";
+    Sampler each({.temperature = 0, .frequency_penalty = 1});
+    seen.clear();
+    for (int i = 0; i < 6; ++i) seen.push_back(*each.pick(logits));
+    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 1, 0, 2})) << "10 9.2 | 9 9.2 | 9 8.2 | 8 8.2 | 8 7.2 8 | 7 7.2 8";
+    Sampler reward({.temperature = 0, .presence_penalty = -2});
+    EXPECT_EQ(reward.pick(std::vector<float>{1, 0}), 0);
+    EXPECT_EQ(reward.pick(std::vector<float>{0, 1}), 0);
+}
+
 TEST(Sampler, NothingFiniteIsNoTokenAndForbiddenTokensAreNeverDrawn) {
     Sampler sampler({.seed = 1});
     EXPECT_EQ(sampler.pick(std::vector<float>{std::nanf(""), std::nanf("")}), std::nullopt);

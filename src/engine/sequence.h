@@ -26,6 +26,7 @@ struct Sequence {
     base::Tokens limit;  ///< most output tokens
     Sampler sampler;
     TextGate gate;
+    std::optional<TokenLogprobs> logprobs;
     base::Instant arrived;
     Priority priority = Priority::kNormal;
     std::optional<base::Duration> deadline{};  ///< from arrival

@@ -30,14 +30,21 @@ std::string take_characters(std::string& pending, std::size_t limit, bool all) {
 
 }  // namespace
 
+std::string TextGate::take(std::size_t limit, bool all) {
+    const std::size_t before = pending_.size();
+    std::string out = take_characters(pending_, limit, all);
+    shown_ += before - pending_.size();
+    return out;
+}
+
 std::string TextGate::push(std::string_view bytes) {
     if (stopped_by_) return {};
     pending_ += bytes;
-    if (find_stop()) return take_characters(pending_, pending_.size(), true);
-    return take_characters(pending_, pending_.size() - held_for_stop(), false);
+    if (find_stop()) return take(pending_.size(), true);
+    return take(pending_.size() - held_for_stop(), false);
 }
 
-std::string TextGate::flush() { return take_characters(pending_, pending_.size(), true); }
+std::string TextGate::flush() { return take(pending_.size(), true); }
 
 /// Cuts pending_ before the stop string that was completed first.
 bool TextGate::find_stop() {

@@ -22,15 +22,19 @@ public:
     /// The end came from elsewhere: everything held back.
     std::string flush();
 
+    /// How many of the bytes that went in have come out so far, as themselves or as U+FFFD.
+    std::size_t shown() const { return shown_; }
     /// The stop string that was reached.
     const std::optional<std::string>& stopped_by() const { return stopped_by_; }
 
 private:
+    std::string take(std::size_t limit, bool all);
     bool find_stop();
     std::size_t held_for_stop() const;
 
     std::vector<std::string> stops_;
     std::string pending_;
+    std::size_t shown_ = 0;
     std::optional<std::string> stopped_by_;
 };
 
