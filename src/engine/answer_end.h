@@ -51,7 +51,6 @@ struct AnswerNumbers {
     base::Bytes kv_bytes_peak;
     std::optional<base::Duration> deadline;
     std::optional<bool> ttft_met, itl_met;  ///< against the server's targets; absent: no target, or nothing to compare
-    base::Tokens cached_tokens{};           ///< of the prompt, taken from KV instead of computed
 };
 
 struct AnswerEnd {

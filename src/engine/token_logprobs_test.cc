@@ -88,7 +88,7 @@ public:
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}
     std::vector<std::byte> snapshot(SequenceId) override { return {}; }
-    bool restore(SequenceId, base::Tokens, std::span<const std::byte>) override { return false; }
+    bool restore(SequenceId, base::Tokens, base::Tokens, std::span<const std::byte>) override { return false; }
 
 private:
     ModelFacts facts_;
