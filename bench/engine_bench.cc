@@ -53,6 +53,10 @@ public:
         sampling_.temperature = 0;
     }
 
+    ~Bench() { engine_.cancel_all(now(), answer::Cause::kClientCancelled, "", events_); }
+    Bench(const Bench&) = delete;
+    Bench& operator=(const Bench&) = delete;
+
     void ask(engine::SequenceId id, std::int64_t prompt, std::int64_t tokens) {
         engine_.submit(
             now(),
