@@ -99,6 +99,7 @@ struct Occupancy {
     base::Tokens kv_used;      ///< tokens in KV
     base::Tokens kv_reserved;  ///< owned by and promised to running sequences, in whole blocks
     base::Tokens kv_total;
+    base::Tokens kv_owned = {};  ///< owned by running sequences, in whole blocks; the rest of kv_reserved is promised
     std::int64_t steps = 0;
     std::int64_t swaps = 0, recomputes = 0;  ///< pauses so far, by what brings the answer back
     base::Bytes host_used, host_total;       ///< host memory that holds the KV of paused and ended answers,

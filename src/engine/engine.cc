@@ -307,6 +307,7 @@ Occupancy Engine::occupancy() const {
             .kv_used = kv_used_,
             .kv_reserved = pool_.block_size() * (pool_.owned() + pool_.promised()).count,
             .kv_total = pool_.block_size() * pool_.total().count,
+            .kv_owned = pool_.block_size() * pool_.owned().count,
             .steps = steps_,
             .swaps = swaps_,
             .recomputes = recomputes_,

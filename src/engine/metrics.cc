@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
+#include <utility>
+
+#include "engine/limits.h"
 
 namespace fullstop::engine {
 namespace {
@@ -17,6 +21,13 @@ template <class Number>
 void line(std::string& out, std::string_view name, std::string_view type, std::string_view help, Number value) {
     head(out, name, type, help);
     fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
+}
+
+/// One family with one label.
+void labelled(std::string& out, std::string_view name, std::string_view type, std::string_view help, std::string_view label,
+              std::initializer_list<std::pair<std::string_view, std::int64_t>> values) {
+    head(out, name, type, help);
+    for (const auto& [word, value] : values) fmt::format_to(std::back_inserter(out), "{}{{{}=\"{}\"}} {}\n", name, label, word, value);
 }
 
 }  // namespace
@@ -59,11 +70,16 @@ std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
     line(out, "fullstop_kv_tokens_total", "gauge", "Tokens the KV cache holds", now.kv_total.count);
     line(out, "fullstop_kv_usage_ratio", "gauge", "Share of the KV cache in use, 0 to 1",
          static_cast<double>(now.kv_used.count) / static_cast<double>(now.kv_total.count));
-    head(out, "fullstop_preemptions_total", "counter", "Pauses of answers, by how their KV comes back; none loses a token");
-    fmt::format_to(std::back_inserter(out), "fullstop_preemptions_total{{kind=\"swap\"}} {}\nfullstop_preemptions_total{{kind=\"recompute\"}} {}\n", now.swaps,
-                   now.recomputes);
-    line(out, "fullstop_host_memory_bytes_used", "gauge", "Host memory that holds the KV of paused answers", now.host_used.count);
-    line(out, "fullstop_host_memory_bytes_total", "gauge", "Host memory allowed for it", now.host_total.count);
+    constexpr std::int64_t block = kBlockTokens.count;
+    static_assert(block == 16, "the help text says so");
+    labelled(out, "fullstop_kv_blocks", "gauge", "KV blocks of 16 tokens: free, promised to running answers, owned by them", "state",
+             {{"free", (now.kv_total - now.kv_reserved).count / block},
+              {"promised", (now.kv_reserved - now.kv_owned).count / block},
+              {"owned", now.kv_owned.count / block}});
+    labelled(out, "fullstop_preemptions_total", "counter", "Pauses of answers, by how their KV comes back; none loses a token", "kind",
+             {{"swap", now.swaps}, {"recompute", now.recomputes}});
+    line(out, "fullstop_host_memory_used_bytes", "gauge", "Host memory that holds the KV of paused answers", now.host_used.count);
+    line(out, "fullstop_host_memory_limit_bytes", "gauge", "Host memory allowed for it", now.host_total.count);
     line(out, "fullstop_swapped_out_bytes_total", "counter", "KV copied to host memory", now.swapped_out.count);
     line(out, "fullstop_swapped_in_bytes_total", "counter", "KV copied back from host memory", now.swapped_in.count);
     line(out, "fullstop_steps_total", "counter", "Batches computed", now.steps);
