@@ -94,10 +94,16 @@ base::Result<Model> open_model(const LoadOptions& options) {
         params.progress_callback_user_data = const_cast<std::function<void(double)>*>(&options.progress);
     }
     Model model(llama_model_load_from_file(options.model.c_str(), params));
-    if (!model)
+    if (!model) {
+        const std::string reason = errors.text();
+        std::error_code ignored;
+        const base::Bytes size{static_cast<std::int64_t>(std::filesystem::file_size(options.model, ignored))};
         return base::unreachable_error(
-            fmt::format("{} could not be loaded: {}", options.model.string(), errors.text()),
-            "the file may be cut short, damaged, or of an architecture this build does not know: compare its size and checksum with the source");
+            fmt::format("{} could not be loaded: {}", options.model.string(), reason),
+            reason.contains("mmap failed") || reason.contains("llocate")
+                ? fmt::format("its weights need {}, and so much memory could not be had: free some, or use a smaller model or quantisation", in_mib(size))
+                : "the file may be cut short, damaged, or of an architecture this build does not know: compare its size and checksum with the source");
+    }
     if (!llama_model_has_decoder(model.get()) || llama_model_has_encoder(model.get()) || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return base::unreachable_error(

@@ -5,6 +5,7 @@
 #include <llama.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 
 namespace fullstop::adapters::llama {
@@ -36,6 +37,18 @@ void on_log(ggml_log_level level, const char* text, void*) {
         log.collected += text;
 }
 
+/// libllama stops the process where it cannot go on, mostly for want of memory. Said in one line, without the debugger that
+/// it would start; the exit code is that of an internal limit (5 in the contract).
+void on_abort(const char* message) {
+    std::fprintf(
+        stderr,
+        "fullstop: libllama cannot go on: %s\n  if memory is short, give fewer --kv-tokens or a smaller model; if not, report this line and the model's "
+        "name\n",
+        message);
+    std::fflush(nullptr);
+    std::_Exit(5);
+}
+
 }  // namespace
 
 ErrorCollector::ErrorCollector() {
@@ -45,6 +58,7 @@ ErrorCollector::ErrorCollector() {
         state().collected.clear();
     }
     llama_log_set(on_log, nullptr);
+    ggml_set_abort_callback(on_abort);
 }
 
 ErrorCollector::~ErrorCollector() {
