@@ -79,7 +79,7 @@ private:
     base::Result<ChatTemplate> read_template() const;
     bool one_row_differs();
     bool company_changes_nothing();
-    std::vector<float> logits_after(const Run& run, std::optional<Run> company);
+    std::vector<float> logits_of_last(std::span<const Run> runs);
     std::vector<float> logits_of_pass(int row);
     std::size_t outputs_of_prompt() const { return facts_.pads ? 2 : 1; }
     void pad(int place);
@@ -235,42 +235,48 @@ bool LlamaBackend::one_row_differs() {
     return seen[0].empty() || seen[2].empty() || seen[0] != seen[1] || seen[2] != seen[3];
 }
 
-/// Logits of `run`, computed in one step with `company`; none if that failed.
-std::vector<float> LlamaBackend::logits_after(const Run& run, std::optional<Run> company) {
-    std::vector<Run> runs = {run};
-    if (company) runs.insert(runs.begin(), *company);
+/// Logits of the last of `runs`, computed in one step; none if that failed.
+std::vector<float> LlamaBackend::logits_of_last(std::span<const Run> runs) {
     if (decode(runs) != DecodeStatus::kOk) return {};
     const auto row = logits(runs.size() - 1);
     return {row.begin(), row.end()};
 }
 
-/// One answer alone, then with others before and beside it, one of which ends in the middle, and with a pause: the same bits?
+/// One answer alone, then with its prompt in pieces, with others before it and beside it, as many as there may be (up to
+/// eight), some of which end in the middle, and with a pause: the same bits? How many rows meet decides which kernels run.
 bool LlamaBackend::company_changes_nothing() {
     constexpr std::array<TokenId, 12> kTokens = {31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42};  // any will do
+    constexpr SequenceId kMeasured = 1, kLate = 2, kFirstOther = 3;
     const std::span<const TokenId> tokens = kTokens;
-    constexpr SequenceId kMeasured = 1, kBefore = 2, kAfter = 3;
-    const auto prompt = [&](SequenceId id, std::size_t count) {
-        return Run{.sequence = id, .position = {}, .tokens = tokens.first(count), .wants_logits = true};
+    const auto rows = [&](SequenceId id, std::size_t from, std::size_t count) {
+        return Run{.sequence = id, .position = {static_cast<std::int64_t>(from)}, .tokens = tokens.subspan(from, count), .wants_logits = true};
     };
-    const auto next = [&](SequenceId id, std::int64_t at) {
-        return Run{.sequence = id, .position = {at}, .tokens = tokens.subspan(static_cast<std::size_t>(at), 1), .wants_logits = true};
-    };
-    std::vector<std::vector<float>> alone = {logits_after(prompt(kMeasured, 6), {})}, company;
-    for (std::int64_t at = 6; at < 10; ++at) alone.push_back(logits_after(next(kMeasured, at), {}));
+    std::vector<std::vector<float>> alone, company;
+    for (const auto& [from, count] : {std::pair{0, 8}, {8, 1}, {9, 1}, {10, 1}, {11, 1}})
+        alone.push_back(logits_of_last(std::array{rows(kMeasured, from, count)}));
     remove(kMeasured);
 
-    logits_after(prompt(kBefore, 7), {});
-    company.push_back(logits_after(prompt(kMeasured, 6), next(kBefore, 7)));
-    company.push_back(logits_after(next(kMeasured, 6), next(kBefore, 8)));
-    remove(kBefore);
-    company.push_back(logits_after(next(kMeasured, 7), prompt(kAfter, 5)));
+    const SequenceId others = kFirstOther + static_cast<SequenceId>(std::min<std::int64_t>(facts_.max_sequences, 8)) - 1;
+    std::vector<Run> beside;
+    for (SequenceId id = kFirstOther; id < others; ++id) logits_of_last(std::array{rows(id, 0, 2 + id % 3)});
+    for (SequenceId id = kFirstOther; id < others; ++id) beside.push_back(rows(id, 2 + id % 3, 1));
+    Run first = rows(kMeasured, 0, 5);
+    first.wants_logits = false;
+    decode(std::array{first});
+    beside.push_back(rows(kMeasured, 5, 3));
+    company.push_back(logits_of_last(beside));
+    for (Run& run : beside) run = rows(run.sequence, static_cast<std::size_t>(run.position.count) + run.tokens.size(), 1);
+    company.push_back(logits_of_last(beside));
+    for (SequenceId id = kFirstOther; id < others; ++id) remove(id);
+    company.push_back(logits_of_last(std::array{rows(kLate, 0, 5), rows(kMeasured, 9, 1)}));
     const std::vector<std::byte> saved = snapshot(kMeasured);
     remove(kMeasured);
-    logits_after(next(kAfter, 5), {});
-    const bool restored = !saved.empty() && restore(kMeasured, Tokens{8}, Tokens{8}, saved);
-    for (std::int64_t at = 8; restored && at < 10; ++at) company.push_back(logits_after(next(kMeasured, at), next(kAfter, at - 2)));
+    logits_of_last(std::array{rows(kLate, 5, 1)});
+    const bool restored = !saved.empty() && restore(kMeasured, Tokens{10}, Tokens{10}, saved);
+    if (restored)
+        for (const std::size_t at : {10U, 11U}) company.push_back(logits_of_last(std::array{rows(kLate, at - 4, 1), rows(kMeasured, at, 1)}));
     remove(kMeasured);
-    remove(kAfter);
+    remove(kLate);
     cells_.clear();
     return restored && !alone.front().empty() && alone == company;
 }

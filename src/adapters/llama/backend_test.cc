@@ -21,6 +21,7 @@ using base::Tokens;
 using engine::SequenceId;
 
 const std::filesystem::path kModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+const std::filesystem::path kSlidingWindowModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/gemma-3-270m.Q4_K_M.gguf";
 
 TEST(Places, IdsInUseHaveNoHoles) {
     Places places;
@@ -77,7 +78,10 @@ public:
 
     void ask(SequenceId id, const std::string& question, double temperature, std::int64_t max_tokens, engine::Submission submission = {}) {
         submission.id = id;
-        submission.prompt = std::vector<answer::Message>{{"user", question}};
+        if (std::holds_alternative<std::string>(submission.prompt))
+            submission.prompt = question;  // not as a chat
+        else
+            submission.prompt = std::vector<answer::Message>{{"user", question}};
         submission.sampling = {.temperature = temperature, .seed = 7};
         submission.max_tokens = Tokens{max_tokens};
         engine_.submit(now_, std::move(submission), events_);
@@ -101,8 +105,8 @@ public:
         engine_.cancel(now_, id, Cause::kClientCancelled, "", events_);
         read();
     }
-    std::string alone(const std::string& question, double temperature, std::int64_t max_tokens) {
-        ask(1'000'000, question, temperature, max_tokens);
+    std::string alone(const std::string& question, double temperature, std::int64_t max_tokens, engine::Submission submission = {}) {
+        ask(1'000'000, question, temperature, max_tokens, std::move(submission));
         run();
         return take(1'000'000);
     }
@@ -200,16 +204,37 @@ TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
     }
 }
 
-TEST(RealModel, AnAnswerIsTheSameAfterAnInteractiveOneTookItsPlace) {
-    Answers answers({.model = kModel, .layout = KvLayout::kStreams, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2});
-    const std::string alone = answers.alone(kQuestions[2], 0, 40);
-    answers.ask(1, kQuestions[2], 0, 40, {.priority = engine::Priority::kBatch});
-    answers.ask(2, kQuestions[0], 0, 40);
-    for (int i = 0; i < 20; ++i) answers.step();
-    answers.ask(3, kQuestions[1], 0, 40, {.priority = engine::Priority::kInteractive});
+/// Alone, and paused by an interactive one that took its place: in streams, where nothing else changes.
+void expect_the_same_after_a_pause(const LoadOptions& options, const engine::Submission& how, const std::string& question, int steps) {
+    Answers answers(options);
+    engine::Submission batch = how;
+    batch.priority = engine::Priority::kBatch;
+    const std::string alone = answers.alone(question, 0, 40, batch);
+    answers.ask(1, question, 0, 40, batch);
+    answers.ask(2, kQuestions[0], 0, 40, how);
+    for (int i = 0; i < steps; ++i) answers.step();
+    engine::Submission urgent = how;
+    urgent.priority = engine::Priority::kInteractive;
+    answers.ask(3, kQuestions[1], 0, 40, urgent);
     answers.run();
     EXPECT_EQ(answers.numbers[1].swaps, 1);
+    EXPECT_GT(alone.size(), 20U);
     EXPECT_EQ(answers.texts[1], alone);
+    for (SequenceId id = 1; id <= 3; ++id) EXPECT_TRUE(answers.causes[id] == Cause::kNaturalEnd || answers.causes[id] == Cause::kTokenLimit);
+}
+
+TEST(RealModel, AnAnswerIsTheSameAfterAnInteractiveOneTookItsPlace) {
+    expect_the_same_after_a_pause({.model = kModel, .layout = KvLayout::kStreams, .kv_tokens = Tokens{2 * 256}, .max_sequences = 2}, {}, kQuestions[2], 20);
+}
+
+/// Gemma 3 looks back 512 tokens in most layers; its prompt here is longer than that.
+TEST(SlidingWindowModel, AnAnswerBeyondTheWindowIsTheSameAfterAPause) {
+    std::string question = "Count:";
+    for (int i = 1; i <= 200; ++i) question += fmt::format(" {},", i);
+    engine::Submission plain;
+    plain.prompt = std::string("plain");
+    expect_the_same_after_a_pause({.model = kSlidingWindowModel, .layout = KvLayout::kStreams, .kv_tokens = Tokens{2 * 1280}, .max_sequences = 2}, plain,
+                                  question, 12);
 }
 
 TEST(Loading, TheLayoutThatSuitsIsChosen) {
