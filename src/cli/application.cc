@@ -12,6 +12,7 @@
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "cli/serve.h"
+#include "cli/simulate.h"
 #include "cli/version.h"
 
 namespace fullstop::cli {
@@ -51,7 +52,8 @@ int run(World& world, std::vector<std::string> words) {
         "  fullstop probe                          probe the embedded server: what a verdict looks like\n"
         "  fullstop probe http://127.0.0.1:8080    probe your own server\n"
         "\nEvery command has --help with examples.");
-    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world), add_serve(root, world), add_gateway(root, world)};
+    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world), add_serve(root, world), add_gateway(root, world),
+                                           add_simulate(root, world)};
     const std::vector<std::string> original = words;
     std::ranges::reverse(words);  // CLI11 takes them from the back
     try {

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <system_error>
 
 #include "adapters/sqlite/store.h"
+#include "cli/input_file.h"
 #include "cli/output.h"
 #include "cli/store_file.h"
 #include "judge/verdict.h"
@@ -31,24 +31,6 @@ struct ReportWords {
     Documents documents;
 };
 
-base::Result<std::string> read_file(const fs::path& file) {
-    constexpr std::size_t kPiece = 1024 * 1024;
-    errno = 0;
-    std::ifstream stream(file, std::ios::binary);
-    std::string text;
-    while (stream && text.size() <= report::kMaxRunDocumentBytes) {
-        const std::size_t before = text.size();
-        text.resize(before + kPiece);
-        stream.read(text.data() + before, kPiece);  // and not through its buffer, which throws when the file is a folder
-        text.resize(before + static_cast<std::size_t>(stream.gcount()));
-    }
-    if (text.size() > report::kMaxRunDocumentBytes) return base::usage_error(fmt::format("{} is larger than any run document", file.string()));
-    if (!stream.eof() || stream.bad())
-        return base::usage_error(fmt::format("cannot read {}: {}", file.string(), errno != 0 ? std::generic_category().message(errno) : "the read failed"),
-                                 "'fullstop report --list' shows the stored runs");
-    return text;
-}
-
 bool is_document(const std::string& run) {
     std::error_code error;
     return run.ends_with(".json") || run.find('/') != std::string::npos || fs::is_regular_file(run, error);
@@ -67,7 +49,7 @@ struct Loaded {
 
 base::Result<Loaded> load(const World& world, const ReportWords& words) {
     if (is_document(words.run)) {
-        const auto text = read_file(words.run);
+        const auto text = read_input(words.run, report::kMaxRunDocumentBytes, "run document", "'fullstop report --list' shows the stored runs");
         if (!text) return std::unexpected(text.error());
         auto document = report::read_run_document(*text, words.run);
         if (!document) return std::unexpected(document.error());

@@ -120,9 +120,11 @@ void SimulatedBackend::compute(const Run& run, std::size_t index) {
     cells_ += Tokens{std::ssize(run.tokens)};
     FULLSTOP_ASSERT(held.length <= options_.window, "a sequence stays within its window");
     if (!run.wants_logits) return;
-    FULLSTOP_ASSERT(held.prompt.count > 0, "logits are wanted after a whole prompt");
     const std::int64_t at = (held.length - held.prompt).count;
-    chosen_[index] = at < held.natural.count ? answer_token(held.hash, at) : kEnd;
+    if (held.prompt.count == 0)
+        chosen_[index] = kNewline;  // half a prompt: its end is the most probable token
+    else
+        chosen_[index] = at < held.natural.count ? answer_token(held.hash, at) : kEnd;
     rows_[index][static_cast<std::size_t>(chosen_[index])] = kHigh;
 }
 

@@ -1,0 +1,74 @@
+// Loads as serve does, with a pool that eight sequences of 512 tokens fit, and keeps the fitted table.
+#include "cli/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#include <utility>
+
+#include "cli/cost_file.h"
+#include "cli/interruptible.h"
+#include "cli/version.h"
+#include "report/text.h"
+
+namespace fullstop::cli {
+namespace {
+
+/// On two idle cores the built-in model needs half of this; a model that is slower gets fewer points.
+constexpr base::Duration kBudget = std::chrono::seconds(90);
+constexpr base::Tokens kUnifiedPool{5120}, kStreamWindow{1024};
+/// A fit that misses by more says that the machine was busy, or that its times follow another law.
+constexpr double kPoorFit = 0.25;
+
+}  // namespace
+
+engine::CostKey cost_key(const adapters::llama::LoadOptions& options) {
+    return {.model = options.model.stem().string(),
+            .build = fmt::format("{} {}", kVersion, kBuild),
+            .layout = options.layout == adapters::llama::KvLayout::kStreams ? "streams" : "unified",
+            .kv_type = options.kv_type == adapters::llama::KvType::kQ8_0 ? "q8_0" : "f16",
+            .threads = options.threads};
+}
+
+int calibrate(const World& world, const ServeWords& words, bool quiet) {
+    auto options = read_serve(words, world);
+    if (!options) return fail(world, options.error());
+    const engine::CostKey key = cost_key(options->load);
+    if (auto file = cost_file(world, key); !file) return fail(world, file.error());
+    options->load.kv_tokens = key.layout == "streams" ? kStreamWindow * options->load.max_sequences : kUnifiedPool;
+    auto backend = adapters::llama::load(options->load);
+    if (!backend) return fail(world, backend.error());
+    if (!quiet)
+        world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", key.model, key.layout, key.kv_type,
+                                 report::counted(key.threads, "thread"), report::short_time(kBudget));
+    std::vector<engine::CostPoint> points;
+    std::atomic<double> share = 0;
+    const bool drawn = !quiet && world.err_is_terminal;
+    const bool interrupted = run_interruptibly(
+        [&](const std::atomic<bool>& stop) {
+            points = measure_passes(**backend, world.clock, kBudget, [&] { return stop.load(); }, [&](double done) { share = done; });
+        },
+        std::chrono::seconds(1),
+        [&] {
+            if (drawn) world.err << fmt::format("\rmeasured: {:.0f} %  ", 100 * share.load()) << std::flush;
+        });
+    if (drawn) world.err << "\r\x1b[K" << std::flush;
+    if (interrupted) {
+        world.err << "fullstop: interrupted; a half measured table would mislead, so none was kept\n";
+        return kExitInterrupted;
+    }
+    const std::size_t measured = points.size();
+    auto model = engine::CostModel::fit(std::move(points));
+    if (!model)
+        return fail(world, {base::ErrorKind::kInternal, "nothing could be measured: " + model.error().message, "does 'fullstop serve' run with this model?"});
+    const engine::CostTable table{.key = key, .measured = "measured " + report::rfc3339(world.clock.wall()).substr(0, 19) + "Z", .model = std::move(*model)};
+    const auto file = store_cost(world, table);
+    if (!file) return fail(world, file.error());
+    world.out << fmt::format("{} passes measured; the fit misses them by {:.1f} % on average. Kept in {}\n", measured, 100 * table.model.fit_error(),
+                             file->string());
+    if (table.model.fit_error() > kPoorFit)
+        world.err << "fullstop: that is a poor fit: the machine was busy, or its times follow another law; measure again when it is idle\n";
+    return 0;
+}
+
+}  // namespace fullstop::cli
