@@ -22,10 +22,10 @@ constexpr double kPoorFit = 0.25;
 
 }  // namespace
 
-engine::CostKey cost_key(const adapters::llama::LoadOptions& options) {
+engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool streams) {
     return {.model = options.model.stem().string(),
             .build = fmt::format("{} {}", kVersion, kBuild),
-            .layout = options.layout == adapters::llama::KvLayout::kStreams ? "streams" : "unified",
+            .layout = streams ? "streams" : "unified",
             .kv_type = options.kv_type == adapters::llama::KvType::kQ8_0 ? "q8_0" : "f16",
             .threads = options.threads};
 }
@@ -33,20 +33,22 @@ engine::CostKey cost_key(const adapters::llama::LoadOptions& options) {
 int calibrate(const World& world, const ServeWords& words, bool quiet) {
     auto options = read_serve(words, world);
     if (!options) return fail(world, options.error());
-    const engine::CostKey key = cost_key(options->load);
+    const bool streams = words.kv_layout == "streams";
+    options->load.layout = streams ? adapters::llama::KvLayout::kStreams : adapters::llama::KvLayout::kUnified;
+    const engine::CostKey key = cost_key(options->load, streams);
     if (auto file = cost_file(world, key); !file) return fail(world, file.error());
-    options->load.kv_tokens = key.layout == "streams" ? kStreamWindow * options->load.max_sequences : kUnifiedPool;
+    options->load.kv_tokens = streams ? kStreamWindow * options->load.max_sequences : kUnifiedPool;
     auto backend = adapters::llama::load(options->load);
     if (!backend) return fail(world, backend.error());
     if (!quiet)
         world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", key.model, key.layout, key.kv_type,
                                  report::counted(key.threads, "thread"), report::short_time(kBudget));
-    std::vector<engine::CostPoint> points;
+    MeasuredCosts costs;
     std::atomic<double> share = 0;
     const bool drawn = !quiet && world.err_is_terminal;
     const bool interrupted = run_interruptibly(
         [&](const std::atomic<bool>& stop) {
-            points = measure_passes(**backend, world.clock, kBudget, [&] { return stop.load(); }, [&](double done) { share = done; });
+            costs = measure_passes(**backend, world.clock, kBudget, [&] { return stop.load(); }, [&](double done) { share = done; });
         },
         std::chrono::seconds(1),
         [&] {
@@ -57,11 +59,15 @@ int calibrate(const World& world, const ServeWords& words, bool quiet) {
         world.err << "fullstop: interrupted; a half measured table would mislead, so none was kept\n";
         return kExitInterrupted;
     }
-    const std::size_t measured = points.size();
-    auto model = engine::CostModel::fit(std::move(points));
+    const std::size_t measured = costs.passes.size();
+    auto model = engine::CostModel::fit(std::move(costs.passes));
     if (!model)
         return fail(world, {base::ErrorKind::kInternal, "nothing could be measured: " + model.error().message, "does 'fullstop serve' run with this model?"});
-    const engine::CostTable table{.key = key, .measured = "measured " + report::rfc3339(world.clock.wall()).substr(0, 19) + "Z", .model = std::move(*model)};
+    const engine::CostTable table{.key = key,
+                                  .measured = "measured " + report::rfc3339(world.clock.wall()).substr(0, 19) + "Z",
+                                  .kv_bytes_per_token = (*backend)->facts().kv_bytes_per_token,
+                                  .model = std::move(*model),
+                                  .swap = engine::SwapCost(std::move(costs.swaps))};
     const auto file = store_cost(world, table);
     if (!file) return fail(world, file.error());
     world.out << fmt::format("{} passes measured; the fit misses them by {:.1f} % on average. Kept in {}\n", measured, 100 * table.model.fit_error(),

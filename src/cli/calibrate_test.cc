@@ -42,12 +42,17 @@ private:
 };
 
 engine::CostModel calibrated(bool streams, double noise) {
-    simulator::SimulatedBackend backend(
-        {.streams = streams, .pool = Tokens{streams ? 8192 : 5120}, .window = Tokens{streams ? 1024 : 5120}, .max_sequences = 8, .natural = {}, .noise = noise},
-        planted_cost());
+    simulator::SimulatedBackend backend({.streams = streams,
+                                         .pool = Tokens{streams ? 8192 : 5120},
+                                         .window = Tokens{streams ? 1024 : 5120},
+                                         .max_sequences = 8,
+                                         .swap = engine::SwapCost({{Tokens{100}, 2, 1}, {Tokens{1100}, 12, 6}}),
+                                         .natural = {},
+                                         .noise = noise},
+                                        planted_cost());
     const BackendClock clock(backend);
     double share = 0;
-    auto points = measure_passes(
+    auto costs = measure_passes(
         backend, clock, std::chrono::hours(1), [] { return false; },
         [&](double done) {
             EXPECT_GE(done, share);
@@ -55,7 +60,10 @@ engine::CostModel calibrated(bool streams, double noise) {
         });
     EXPECT_EQ(share, 1);
     EXPECT_EQ(backend.cells().count, 0) << "nothing is left behind";
-    return *engine::CostModel::fit(std::move(points));
+    const engine::SwapCost swap(costs.swaps);
+    EXPECT_NEAR(base::to_ms(swap.out(Tokens{600})), 7, 0.1);
+    EXPECT_NEAR(base::to_ms(swap.in(Tokens{600})), 3.5, 0.1);
+    return *engine::CostModel::fit(std::move(costs.passes));
 }
 
 double worst_miss(const engine::CostModel& model, bool streams) {
@@ -89,9 +97,9 @@ TEST(Calibration, FindsThemOnAMachineThatIsNot) {
 TEST(Calibration, EndsInTimeOnASlowMachineWithWhatItHas) {
     simulator::SimulatedBackend backend({.pool = Tokens{5120}, .window = Tokens{5120}, .natural = {}}, planted_cost());
     const BackendClock clock(backend);
-    const auto points = measure_passes(backend, clock, std::chrono::seconds(3), [] { return false; }, [](double) {});
+    const auto costs = measure_passes(backend, clock, std::chrono::seconds(3), [] { return false; }, [](double) {});
     EXPECT_LT(base::to_seconds(clock.now().time_since_epoch()), 6);
-    EXPECT_FALSE(points.empty());
+    EXPECT_FALSE(costs.passes.empty());
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ simulator::ServingRun::Watch EventLines::watch() {
                     std::string line = fmt::format("{{\"t_ms\": {}, \"request\": {}, ", ms(at), request);
                     if (answer.ended)
                         line += fmt::format("\"event\": \"{}\", \"cause\": \"{}\", \"tokens\": {}, \"pauses\": {}, \"text\": \"{:016x}\"}}\n",
-                                            answer.refused ? "refused" : "ended", answer::to_string(answer.cause), answer.tokens.count, answer.pauses,
+                                            answer.refused ? "refused" : "ended", answer::to_string(answer.cause), answer.tokens.count, answer.pauses(),
                                             answer.text_hash);
                     else
                         line += fmt::format("\"event\": \"{}\"}}\n", answer.first ? "first_token" : "asked");
@@ -45,7 +45,7 @@ simulator::ServingRun::Watch EventLines::watch() {
                         "{{\"t_ms\": {}, \"event\": \"step\", \"step\": {}, \"ms\": {}, \"rows\": {}, \"decodes\": {}, \"running\": {}, \"waiting\": {}, "
                         "\"kv_used\": {}, \"preemptions\": {}}}\n",
                         ms(step.at), step_++, ms(step.took), step.rows, step.decodes, step.after.running, step.after.waiting, step.after.kv_used.count,
-                        step.after.preemptions));
+                        step.after.swaps + step.after.recomputes));
                 }};
 }
 

@@ -65,6 +65,19 @@ public:
         if (shape.passes().size() != 1 || ms <= 0) return std::nullopt;
         return engine::CostPoint{.pass = shape.passes().front(), .ms = ms};
     }
+    /// Copies a sequence to host memory and back. Absent: the backend cannot.
+    std::optional<engine::SwapPoint> swap(SequenceId id) {
+        engine::SwapPoint point{.tokens = held_[id]};
+        auto before = clock_.now();
+        const auto bytes = backend_.snapshot(id);
+        point.out_ms = base::to_ms(clock_.now() - before);
+        backend_.remove(id);
+        before = clock_.now();
+        const bool back = !bytes.empty() && backend_.restore(id, held_[id], bytes);
+        point.in_ms = base::to_ms(clock_.now() - before);
+        failed_ = !back;
+        return back ? std::optional(point) : std::nullopt;
+    }
     void clear() {
         for (const auto& [id, length] : held_) backend_.remove(id);
         held_.clear();
@@ -106,7 +119,19 @@ std::vector<PassTimer::Piece> company(std::int64_t count, std::int64_t rows) {
     return pieces;
 }
 
-void walk_in_company(PassTimer& timer, std::int64_t sequences, std::vector<engine::CostPoint>& points) {
+/// The median of several copies of the first sequence.
+void measure_swap(PassTimer& timer, std::vector<engine::SwapPoint>& swaps) {
+    std::vector<engine::SwapPoint> repeats;
+    for (int repeat = 0; repeat < kRepeats && !timer.over(); ++repeat)
+        if (const auto point = timer.swap(1)) repeats.push_back(*point);
+    if (repeats.empty()) return;
+    const auto middle = repeats.begin() + std::ssize(repeats) / 2;
+    std::ranges::nth_element(repeats, middle, {}, [](const engine::SwapPoint& point) { return point.out_ms + point.in_ms; });
+    swaps.push_back(*middle);
+}
+
+void walk_in_company(PassTimer& timer, std::int64_t sequences, MeasuredCosts& costs) {
+    std::vector<engine::CostPoint>& points = costs.passes;
     timer.clear();
     for (const std::int64_t depth : kDepths) {
         for (std::int64_t i = 1; i <= sequences; ++i) {
@@ -126,28 +151,29 @@ void walk_in_company(PassTimer& timer, std::int64_t sequences, std::vector<engin
         for (const std::int64_t rows : {16, 64, 16, 64})
             if (!timer.streams() && sequences > 1 && timer.fits(static_cast<SequenceId>(sequences), rows + sequences) && !timer.over())
                 if (const auto point = timer.run(company(sequences, rows))) points.push_back(*point);
+        measure_swap(timer, costs.swaps);
     }
 }
 
 }  // namespace
 
-std::vector<engine::CostPoint> measure_passes(engine::Backend& backend, const base::Clock& clock, base::Duration budget, const std::function<bool()>& stop,
-                                              const std::function<void(double)>& seen_share) {
+MeasuredCosts measure_passes(engine::Backend& backend, const base::Clock& clock, base::Duration budget, const std::function<bool()>& stop,
+                             const std::function<void(double)>& seen_share) {
     PassTimer timer(backend, clock, budget, stop);
     const std::int64_t sequences = std::min(kCompany, backend.facts().max_sequences);
-    std::vector<engine::CostPoint> points;
+    MeasuredCosts costs;
     Seen seen;
     walk_alone(timer, kWarmUp, true, seen);
     seen.clear();  // what was measured while caches and clocks warmed up
     for (int walk = 0; walk < kWalksAlone && !timer.over(); ++walk) {
         seen_share(0.1 + 0.4 * walk / kWalksAlone);
         walk_alone(timer, kDeepestAlone, walk % 2 == 0, seen);
-        if (walk == 0) walk_in_company(timer, sequences, points);
+        if (walk == 0) walk_in_company(timer, sequences, costs);
     }
     timer.clear();
     seen_share(1);
-    for (auto& [shape, same] : seen) points.push_back(median(std::move(same)));
-    return points;
+    for (auto& [shape, same] : seen) costs.passes.push_back(median(std::move(same)));
+    return costs;
 }
 
 }  // namespace fullstop::cli

@@ -54,7 +54,7 @@ base::Result<ChosenCost> choose_cost(const World& world, const SimulateWords& wo
     const auto machine = read_serve(machine_words(words), world);
     if (!machine && words.model != "builtin") return std::unexpected(machine.error());
     if (machine) {
-        const engine::CostKey key = cost_key(machine->load);
+        const engine::CostKey key = cost_key(machine->load, streams);
         auto stored = stored_cost(world, key);
         if (!stored) return std::unexpected(stored.error());
         if (*stored) return ChosenCost{.table = std::move(**stored), .source = CostSource::kCalibrated, .file = cost_file(world, key)->string()};
@@ -95,7 +95,7 @@ void run_settings(const World& world, const SimulateWords& words, Simulation& si
             for (std::size_t i = 0; i < simulation.plan.settings.size() && !stop; ++i) {
                 if (events != nullptr) events->begin(simulation.plan.settings[i]);
                 simulation.rows.push_back(simulator::run_setting(
-                    simulation.plan, simulation.plan.settings[i], simulation.cost.model,
+                    simulation.plan, simulation.plan.settings[i], simulation.cost,
                     [&](const simulator::ServingRun& run) {
                         progress.at(i, static_cast<double>(run.ended()) / static_cast<double>(run.requests()));
                         return stop.load();
@@ -148,6 +148,7 @@ int simulate(const World& world, const SimulateWords& words) {
                           .rows = {},
                           .notes = std::move(options->notes),
                           .advice = {}};
+    simulation.plan.host_memory = {static_cast<std::int64_t>(words.host_memory) / simulation.cost.kv_bytes_per_token.count};
     if (!words.no_noise) simulation.plan.noise = simulation.cost.model.fit_noise();
     if (!words.quiet)
         for (const std::string& note : simulation.notes) world.err << "fullstop: " << note << '\n';

@@ -166,9 +166,13 @@ void declare_simulate(CLI::App& app, SimulateWords& words) {
     app.add_option("--admission", words.admission, "modes of admission, as for serve")->capture_default_str();
     app.add_option("--max-sequences", words.max_sequences, "answers computed at once")->capture_default_str();
     app.add_option("--max-queue", words.max_queue, "requests that may wait; more are refused")->capture_default_str();
+    app.add_option("--host-memory", words.host_memory, "host memory for the KV of paused answers, as for serve")
+        ->transform(CLI::AsSizeValue(false))
+        ->default_str("1GB");
     app.add_option("--kv-layout", words.kv_layout, "streams or unified, as for serve")->capture_default_str();
     app.add_option("--ttft-target", words.ttft_target, "the first token shall come within so many milliseconds (p99)");
-    app.add_option("--itl-target", words.itl_target, "the next token shall come within so many milliseconds (p99)");
+    app.add_option("--itl-target", words.itl_target,
+                   "the next token shall come within so many milliseconds (p99); prompts are computed in pieces that allow it, as in serve");
     app.add_option("--seed", words.seed, "of lengths, arrivals and noise: the same seed gives the same bytes")->capture_default_str();
     app.add_flag("--calibrate", words.calibrate, "measure this machine with --model, --kv-type, --kv-layout and --threads, keep the table, and end");
     app.add_option("--cost", words.cost, "a cost table instead of the one that --calibrate kept; 'reference': the built-in one")->type_name("FILE");
@@ -197,6 +201,7 @@ base::Result<SimulateOptions> read_simulate(const SimulateWords& words) {
     options.plan.max_sequences = words.max_sequences;
     options.plan.max_queue = static_cast<std::size_t>(words.max_queue);
     options.plan.seed = static_cast<std::uint64_t>(words.seed);
+    if (words.itl_target) options.plan.itl_target = base::from_ms(*words.itl_target);
     options.targets = {.ttft_ms = words.ttft_target, .itl_ms = words.itl_target};
     if (auto read = read_load(words, options); !read) return std::unexpected(read.error());
     if (auto read = read_settings(words, options); !read) return std::unexpected(read.error());

@@ -43,7 +43,7 @@ Cells cells_of(const simulator::SweepRow& row) {
             s.itl_ms ? fmt::format("{}/{}/{}", milliseconds(s.itl_ms->p50), milliseconds(s.itl_ms->p99), milliseconds(s.itl_ms->max)) : "-",
             fmt::format("{} s", seconds(s.longest_silence_ms)),
             fmt::format("{:.0f}", s.tokens_per_s),
-            std::to_string(s.preemptions),
+            std::to_string(s.swaps + s.recomputes),
             fmt::format("{:.0f}%", 100 * s.kv_utilisation)};
 }
 

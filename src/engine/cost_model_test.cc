@@ -168,11 +168,16 @@ TEST(CostModel, AClassThatWasNotMeasuredBorrowsFromTheOthers) {
 TEST(CostTable, WhatIsWrittenIsRead) {
     const CostTable table{.key = {.model = "a \"b\"", .build = "c", .layout = "unified", .kv_type = "q8_0", .threads = 2},
                           .measured = "today",
-                          .model = *CostModel::fit(measured(0.1, 7))};
+                          .kv_bytes_per_token = base::Bytes{12240},
+                          .model = *CostModel::fit(measured(0.1, 7)),
+                          .swap = SwapCost({{Tokens{100}, 3, 2}, {Tokens{1100}, 23, 12}})};
     const auto read = read_cost_table(cost_json(table), "cost.json");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(read->key, table.key);
     EXPECT_EQ(read->measured, "today");
+    EXPECT_EQ(read->kv_bytes_per_token, table.kv_bytes_per_token);
+    EXPECT_NEAR(base::to_ms(read->swap.out(Tokens{600})), 13, 0.01);
+    EXPECT_NEAR(base::to_ms(read->swap.in(Tokens{600})), 7, 0.01);
     EXPECT_EQ(read->model.points().size(), table.model.points().size());
     EXPECT_NEAR(read->model.fit_error(), table.model.fit_error(), 1e-4);
     const auto again = read_cost_table(cost_json(*read), "cost.json");
@@ -189,9 +194,15 @@ TEST(CostTable, ErrorsNameTheFileAndTheField) {
     const std::string head = R"({"schema": "fullstop.cost/1", "model": "m", "build": "b", "kv_type": "f16", "measured": "", )";
     EXPECT_NE(message(head + R"("layout": "heap", "threads": 1, "points": []})").find("layout"), std::string::npos);
     EXPECT_NE(message(head + R"("layout": "streams", "threads": 0, "points": []})").find("threads"), std::string::npos);
-    EXPECT_NE(message(head + R"("layout": "streams", "threads": 1, "points": []})").find("at least one"), std::string::npos);
-    EXPECT_NE(message(head + R"("layout": "streams", "threads": 1, "points": [{"rows": 1.5}]})").find("points[0]"), std::string::npos);
-    EXPECT_NE(message(head + R"("layout": "streams", "threads": 1})").find("points is a list"), std::string::npos);
+    EXPECT_NE(message(head + R"("layout": "streams", "threads": 1})").find("kv_bytes_per_token"), std::string::npos);
+    const std::string body = head + R"("layout": "streams", "threads": 1, "kv_bytes_per_token": 10, )";
+    EXPECT_NE(message(body + R"("points": []})").find("at least one"), std::string::npos);
+    EXPECT_NE(message(body + R"("points": [{"rows": 1.5}]})").find("points[0]"), std::string::npos);
+    EXPECT_NE(message(body + R"("nothing": 0})").find("points is a list"), std::string::npos);
+    const std::string points = R"("points": [{"rows": 1, "outputs": 1, "row_kv": 1, "row_foreign": 0, "ms": 1}])";
+    EXPECT_NE(message(body + points + "}").find("swaps is a list"), std::string::npos);
+    EXPECT_NE(message(body + points + R"(, "swaps": [{"tokens": 0}]})").find("swaps[0]"), std::string::npos);
+    EXPECT_EQ(message(body + points + R"(, "swaps": []})"), "accepted");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
 #include <utility>
@@ -24,29 +25,48 @@ base::Result<std::string> text_of(const json::object& object, const char* field,
     return std::string(value->get_string());
 }
 
+/// A field that is a number from `low`; `error` is set when it is none.
+double number_of(const json::object& object, const char* field, double low, bool& wrong) {
+    const json::value* found = object.if_contains(field);
+    const double number = found != nullptr && found->is_number() ? found->to_number<double>() : -1;
+    wrong = wrong || !(number >= low);
+    return number;
+}
+
+std::int64_t count_of(const json::object& object, const char* field, std::int64_t low, bool& wrong) {
+    json::error_code inexact;
+    const json::value* found = object.if_contains(field);
+    const auto number = found != nullptr && found->is_number() ? found->to_number<std::int64_t>(inexact) : -1;
+    wrong = wrong || inexact || number < low;
+    return number;
+}
+
 std::optional<CostPoint> point_of(const json::value& value) {
     if (!value.is_object()) return std::nullopt;
     const json::object& object = value.get_object();
-    json::error_code error;
-    const auto number = [&](const char* field) {
-        const json::value* found = object.if_contains(field);
-        if (found == nullptr || !found->is_number()) {
-            error = json::make_error_code(json::error::not_number);
-            return 0.0;
-        }
-        return found->to_number<double>();
-    };
-    const auto count = [&](const char* field) {
-        json::error_code inexact;
-        const json::value* found = object.if_contains(field);
-        const auto read = found == nullptr || !found->is_number() ? -1 : found->to_number<std::int64_t>(inexact);
-        if (inexact || read < 0) error = json::make_error_code(json::error::not_exact);
-        return read;
-    };
-    CostPoint point{.pass = {.rows = count("rows"), .outputs = count("outputs"), .row_kv = number("row_kv"), .row_foreign = number("row_foreign")},
-                    .ms = number("ms")};
-    if (error || point.pass.row_kv < 0 || point.pass.row_foreign < 0) return std::nullopt;
-    return point;
+    bool wrong = false;
+    const CostPoint point{.pass = {.rows = count_of(object, "rows", 0, wrong),
+                                   .outputs = count_of(object, "outputs", 0, wrong),
+                                   .row_kv = number_of(object, "row_kv", 0, wrong),
+                                   .row_foreign = number_of(object, "row_foreign", 0, wrong)},
+                          .ms = number_of(object, "ms", 0, wrong)};
+    return wrong ? std::nullopt : std::optional(point);
+}
+
+base::Result<SwapCost> swap_of(const json::object& object, std::string_view name) {
+    const json::value* swaps = object.if_contains("swaps");
+    if (swaps == nullptr || !swaps->is_array()) return base::usage_error(fmt::format("{}: swaps is a list", name));
+    std::vector<SwapPoint> read;
+    for (const json::value& value : swaps->get_array()) {
+        bool wrong = !value.is_object();
+        if (!wrong)
+            read.push_back({.tokens = {count_of(value.get_object(), "tokens", 1, wrong)},
+                            .out_ms = number_of(value.get_object(), "out_ms", 0, wrong),
+                            .in_ms = number_of(value.get_object(), "in_ms", 0, wrong)});
+        if (wrong)
+            return base::usage_error(fmt::format("{}: swaps[{}] has the numbers tokens, out_ms and in_ms", name, read.size() - (value.is_object() ? 1 : 0)));
+    }
+    return SwapCost(std::move(read));
 }
 
 base::Result<CostModel> model_of(const json::object& object, std::string_view name) {
@@ -72,7 +92,8 @@ std::string cost_json(const CostTable& table) {
     std::string out =
         fmt::format("{{\"schema\": \"{}\", \"model\": {}, \"build\": {}, \"layout\": {}, \"kv_type\": {}, \"threads\": {},\n \"measured\": {},\n", kCostSchema,
                     quoted(key.model), quoted(key.build), quoted(key.layout), quoted(key.kv_type), key.threads, quoted(table.measured));
-    out += fmt::format(" \"fit_error\": {:.4f}, \"fit_noise\": {:.4f},\n \"coefficients\": {{", table.model.fit_error(), table.model.fit_noise());
+    out += fmt::format(" \"kv_bytes_per_token\": {}, \"fit_error\": {:.4f}, \"fit_noise\": {:.4f},\n \"coefficients\": {{", table.kv_bytes_per_token.count,
+                       table.model.fit_error(), table.model.fit_noise());
     for (std::size_t i = 0; i < CostModel::kClasses; ++i) {
         const CostTerms& c = table.model.coefficients()[i];
         out +=
@@ -84,6 +105,11 @@ std::string cost_json(const CostTable& table) {
     for (const CostPoint& point : table.model.points())
         out += fmt::format("{}\n  {{\"rows\": {}, \"outputs\": {}, \"row_kv\": {}, \"row_foreign\": {}, \"ms\": {:.6f}}}",
                            std::exchange(first, false) ? "" : ",", point.pass.rows, point.pass.outputs, point.pass.row_kv, point.pass.row_foreign, point.ms);
+    out += "],\n \"swaps\": [";
+    first = true;
+    for (const SwapPoint& point : table.swap.points())
+        out += fmt::format("{}\n  {{\"tokens\": {}, \"out_ms\": {:.6f}, \"in_ms\": {:.6f}}}", std::exchange(first, false) ? "" : ",", point.tokens.count,
+                           point.out_ms, point.in_ms);
     return out + "]}\n";
 }
 
@@ -107,13 +133,17 @@ base::Result<CostTable> read_cost_table(std::string_view text, std::string_view 
         *out = std::move(*read);
     }
     if (table.key.layout != "streams" && table.key.layout != "unified") return base::usage_error(fmt::format("{}: layout is streams or unified", name));
-    const json::value* threads = object.if_contains("threads");
-    if (threads == nullptr || !threads->is_int64() || threads->get_int64() < 1 || threads->get_int64() > 1024)
-        return base::usage_error(fmt::format("{}: threads is a number from 1 to 1024", name));
-    table.key.threads = static_cast<int>(threads->get_int64());
+    bool wrong = false;
+    table.key.threads = static_cast<int>(std::min<std::int64_t>(count_of(object, "threads", 1, wrong), INT32_MAX));
+    if (wrong) return base::usage_error(fmt::format("{}: threads is a number from 1", name));
+    table.kv_bytes_per_token = {count_of(object, "kv_bytes_per_token", 1, wrong)};
+    if (wrong) return base::usage_error(fmt::format("{}: kv_bytes_per_token is a number from 1", name));
     auto model = model_of(object, name);
     if (!model) return std::unexpected(model.error());
     table.model = std::move(*model);
+    auto swap = swap_of(object, name);
+    if (!swap) return std::unexpected(swap.error());
+    table.swap = std::move(*swap);
     return table;
 }
 

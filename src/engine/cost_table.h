@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/cost_model.h"
+#include "engine/swap_cost.h"
 
 namespace fullstop::engine {
 
@@ -28,7 +29,9 @@ struct CostKey {
 struct CostTable {
     CostKey key;
     std::string measured;  ///< when and where, for people
+    base::Bytes kv_bytes_per_token{1};
     CostModel model;
+    SwapCost swap{};
 };
 
 std::string cost_json(const CostTable& table);

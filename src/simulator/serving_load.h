@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "engine/answer_end.h"
 #include "simulator/simulated_backend.h"
 
 namespace fullstop::simulator {
@@ -18,6 +19,8 @@ struct PlannedRequest {
     base::Tokens natural{1};                 ///< tokens after which the model would end by itself
     std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
     std::optional<base::Duration> patience;  ///< the client leaves so long after it asked; absent: never
+    engine::Priority priority = engine::Priority::kNormal;
+    std::string client;  ///< whose it is, for fairness
 };
 
 struct ServingLoad {

@@ -22,22 +22,26 @@ std::uint64_t hash_with(std::uint64_t hash, std::string_view text) {
     return hash;
 }
 
-/// Every step computes at least one row, and no answer is computed more than twice (engine.h: nobody is paused twice).
-std::int64_t steps_at_most(const ServingLoad& load, Tokens window) {
+/// Rows of all answers, each computed once.
+std::int64_t rows_at_most(const ServingLoad& load, Tokens window) {
     std::int64_t rows = 0;
     for (const PlannedRequest& request : load.requests) rows += std::min(request.prompt + request.max_tokens.value_or(window), window).count + 1;
-    return 2 * rows;
+    return rows;
 }
+
+/// Each pause of an answer doubles what must be free before it comes back (admission.cc), so a few fill any pool; classes
+/// and ageing add a few.
+constexpr std::int64_t kMostPauses = 64;
 
 }  // namespace
 
 ServingRun::ServingRun(SimulatedBackend& backend, engine::EngineOptions options, ServingLoad load, Watch watch)
     : backend_(backend),
-      engine_(backend, options),
+      engine_(backend, std::move(options)),
       load_(std::move(load)),
       watch_(std::move(watch)),
       answers_(load_.requests.size()),
-      most_steps_(steps_at_most(load_, backend.facts().window)) {
+      most_rows_(rows_at_most(load_, backend.facts().window)) {
     for (std::int64_t user = 0; user < load_.users; ++user) idle_.insert(Duration{});
     for (ServedAnswer& answer : answers_) answer.text_hash = kNoText;
     for (std::size_t i = 0; i < load_.requests.size(); ++i) backend_.set_length(prompt_text(i, load_.requests[i].prompt), load_.requests[i].natural);
@@ -71,6 +75,8 @@ void ServingRun::ask(std::size_t request, Duration at) {
     submission.prompt = prompt_text(request, planned.prompt);
     submission.sampling.temperature = 0;
     submission.max_tokens = planned.max_tokens;
+    submission.priority = planned.priority;
+    submission.client = planned.client;
     engine_.submit(instant(), std::move(submission), events_);
     read_events();
 }
@@ -108,8 +114,16 @@ bool ServingRun::advance() {
     used_token_seconds_ += base::to_seconds(took) * static_cast<double>(used.count);
     if (watch_.stepped)
         watch_.stepped({.at = now_, .took = took, .rows = backend_.last_rows(), .decodes = backend_.last_decodes(), .after = engine_.occupancy()});
-    stuck_ = backend_.steps() > most_steps_;
+    stuck_ = goes_round();
     return !stuck_;
+}
+
+/// Every step computes a row; rows are computed again only after a pause that gave them up.
+bool ServingRun::goes_round() const {
+    const engine::Occupancy occupancy = engine_.occupancy();
+    const std::int64_t pauses = occupancy.swaps + occupancy.recomputes;
+    return backend_.steps() > most_rows_ + occupancy.recomputes * backend_.facts().window.count ||
+           pauses > kMostPauses * static_cast<std::int64_t>(load_.requests.size());
 }
 
 void ServingRun::read_events() {
@@ -141,7 +155,8 @@ void ServingRun::on(const engine::Ended& event) {
     FULLSTOP_ASSERT(answer.tokens == event.end.numbers.output_tokens, "every token of an answer was shown once");
     answer.text_hash = hash_with(answer.text_hash, event.text);
     answer.cause = event.end.cause;
-    answer.pauses = event.end.numbers.pauses;
+    answer.swaps = event.end.numbers.swaps;
+    answer.recomputes = event.end.numbers.recomputes;
     answer.paused = event.end.numbers.paused;
     over(event.id - 1, now_);
 }

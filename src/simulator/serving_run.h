@@ -23,10 +23,11 @@ struct ServedAnswer {
     base::Duration longest_gap{};         ///< between two tokens
     base::Tokens tokens;
     answer::Cause cause = answer::Cause::kUnexplained;
-    int pauses = 0;
+    int swaps = 0, recomputes = 0;  ///< pauses after which KV came back, or its tokens were computed again
     base::Duration paused{};
     std::uint64_t text_hash = 0;  ///< FNV-1a of the text
 
+    int pauses() const { return swaps + recomputes; }
     /// Ended by itself or at the limit that was asked for.
     bool whole() const { return cause == answer::Cause::kNaturalEnd || cause == answer::Cause::kTokenLimit; }
 };
@@ -78,6 +79,7 @@ private:
     void on(const engine::Admitted&) {}
     void on(const engine::Produced& event);
     void on(const engine::Ended& event);
+    bool goes_round() const;
     void over(std::size_t request, base::Duration asks_again);
 
     SimulatedBackend& backend_;
@@ -92,7 +94,7 @@ private:
     std::vector<ServedAnswer> answers_;
     std::vector<float> gaps_ms_;
     double used_token_seconds_ = 0;
-    std::int64_t rows_ = 0, most_steps_ = 0;
+    std::int64_t rows_ = 0, most_rows_ = 0;
     std::size_t ended_ = 0;
     bool stuck_ = false;
 };

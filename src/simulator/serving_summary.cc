@@ -28,7 +28,7 @@ ServingSummary summarize(const ServingRun& run) {
         ++summary.requests;
         ++(answer.refused ? summary.refused : answer.whole() ? summary.whole : summary.failed);
         summary.output_tokens += answer.whole() ? answer.tokens.count : 0;
-        summary.preempted_answers += answer.pauses > 0 ? 1 : 0;
+        summary.preempted_answers += answer.pauses() > 0 ? 1 : 0;
         summary.longest_pause_ms = std::max(summary.longest_pause_ms, base::to_ms(answer.paused));
     }
     summary.ttft_ms = spread_of(ttft_ms);
@@ -36,7 +36,8 @@ ServingSummary summarize(const ServingRun& run) {
     summary.elapsed = run.now();
     if (summary.elapsed > base::Duration{}) summary.tokens_per_s = static_cast<double>(summary.output_tokens) / base::to_seconds(summary.elapsed);
     const auto occupancy = run.occupancy();
-    summary.preemptions = occupancy.preemptions;
+    summary.swaps = occupancy.swaps;
+    summary.recomputes = occupancy.recomputes;
     summary.steps = occupancy.steps;
     summary.kv_utilisation = run.kv_utilisation();
     summary.rows = run.rows();

@@ -38,7 +38,7 @@ base::Result<PlannedRequest> request_of(std::string_view line, std::string_view 
     const json::object& object = value.get_object();
     const auto at = number_of(object, "at_ms", 0, 1e12, place);
     if (!at) return std::unexpected(at.error());
-    PlannedRequest request{.at = base::from_ms(*at), .prompt = {}, .natural = {}, .max_tokens = {}, .patience = {}};
+    PlannedRequest request{.at = base::from_ms(*at), .prompt = {}, .natural = {}, .max_tokens = {}, .patience = {}, .client = {}};
     const auto prompt = number_of(object, "prompt_tokens", 1, static_cast<double>(kMaxRequestTokens), place);
     if (!prompt) return std::unexpected(prompt.error());
     const auto output = number_of(object, "output_tokens", 0, static_cast<double>(kMaxRequestTokens), place);
@@ -81,8 +81,12 @@ base::Result<Trace> read_lines(std::string_view text, std::string_view name) {
 std::optional<PlannedRequest> request_of(const report::Row& row) {
     const auto output = row.record.length_tokens();
     if (!row.started_ms || !row.record.prompt_tokens.value || row.record.prompt_tokens.value->count < 1 || !output) return std::nullopt;
-    PlannedRequest request{
-        .at = base::from_ms(*row.started_ms), .prompt = *row.record.prompt_tokens.value, .natural = Tokens{*output}, .max_tokens = {}, .patience = {}};
+    PlannedRequest request{.at = base::from_ms(*row.started_ms),
+                           .prompt = *row.record.prompt_tokens.value,
+                           .natural = Tokens{*output},
+                           .max_tokens = {},
+                           .patience = {},
+                           .client = {}};
     if (row.record.requested_max_tokens.value) request.max_tokens = *row.record.requested_max_tokens.value;
     if (row.finding.cause == answer::Cause::kTokenLimit) {
         request.max_tokens = request.natural;

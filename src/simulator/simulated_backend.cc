@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
@@ -30,19 +31,19 @@ Tokens TokenRange::draw(base::Random& random) const {
 }
 
 SimulatedBackend::SimulatedBackend(Options options, engine::CostModel cost)
-    : options_(options),
+    : options_(std::move(options)),
       cost_(std::move(cost)),
       facts_{.name = "simulated",
-             .layout = options.streams ? "streams" : "unified",
+             .layout = options_.streams ? "streams" : "unified",
              .kv_type = "none",
-             .window = options.window,
-             .pool = options.pool,
-             .kv_bytes_per_token = options.kv_bytes_per_token,
-             .max_sequences = options.max_sequences,
+             .window = options_.window,
+             .pool = options_.pool,
+             .kv_bytes_per_token = kBytesPerToken,
+             .max_sequences = options_.max_sequences,
              .vocabulary = kVocabulary,
              .threads = 1,
              .pads = false},
-      noise_(base::Random(options.seed).fork(1)) {}
+      noise_(base::Random(options_.seed).fork(1)) {}
 
 std::uint64_t SimulatedBackend::first_hash() const { return 1469598103934665603U ^ base::Random(options_.seed).next(); }
 
@@ -151,6 +152,32 @@ void SimulatedBackend::remove(engine::SequenceId sequence) {
     if (found == held_.end()) return;
     cells_ -= found->second.length;
     held_.erase(found);
+}
+
+/// The state of the sequence, in as many bytes as KV of its length takes.
+std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence) {
+    const auto found = held_.find(sequence);
+    FULLSTOP_ASSERT(found != held_.end(), "only what is in KV is copied");
+    const Held& held = found->second;
+    static_assert(sizeof(Held) <= static_cast<std::size_t>(kBytesPerToken.count));
+    std::vector<std::byte> bytes(static_cast<std::size_t>((kBytesPerToken * held.length.count).count));
+    std::memcpy(bytes.data(), &held, sizeof held);
+    elapsed_ += options_.swap.out(held.length);
+    return bytes;
+}
+
+bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) {
+    FULLSTOP_ASSERT(!held_.contains(sequence), "what comes back has no place yet");
+    if (options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0) return false;
+    Held held;
+    FULLSTOP_ASSERT(snapshot.size() >= sizeof held, "a snapshot is whole");
+    std::memcpy(&held, snapshot.data(), sizeof held);
+    FULLSTOP_ASSERT(held.length == length, "a snapshot holds what it is said to hold");
+    held_.emplace(sequence, held);
+    cells_ += length;
+    FULLSTOP_ASSERT(std::cmp_less_equal(held_.size(), options_.max_sequences) && cells_ <= options_.pool, "what comes back has its place and its cells");
+    elapsed_ += options_.swap.in(length);
+    return true;
 }
 
 }  // namespace fullstop::simulator

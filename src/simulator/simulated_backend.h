@@ -1,8 +1,8 @@
 // engine::Backend without a model: tokens from a seed, time from a cost model, and a strict account of KV cells.
 //
 // One byte is one token. A prompt ends with its first newline; what follows it is the answer, a function of (seed, prompt)
-// alone, so a token that is lost, doubled or computed at the wrong place stops the program. Time is virtual: each decode
-// says how long it would have taken.
+// alone, so a token that is lost, doubled or computed at the wrong place stops the program. Time is virtual: decodes
+// and swaps say how long they would have taken.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "engine/backend.h"
 #include "engine/cost_model.h"
+#include "engine/swap_cost.h"
 
 namespace fullstop::simulator {
 
@@ -29,6 +30,8 @@ class SimulatedBackend final : public engine::Backend {
 public:
     static constexpr engine::TokenId kEnd = 0;
     static constexpr std::int64_t kVocabulary = 257;
+    /// Of a snapshot: enough for its content however short the sequence, and little beside what a model needs.
+    static constexpr base::Bytes kBytesPerToken{32};
 
     struct Options {
         std::uint64_t seed = 1;
@@ -36,9 +39,10 @@ public:
         base::Tokens pool{4096};    ///< whole blocks
         base::Tokens window{4096};  ///< of one sequence
         std::int64_t max_sequences = 8;
-        base::Bytes kv_bytes_per_token{0};
-        TokenRange natural{{250}, {250}};  ///< output tokens after which the model would end by itself
-        double noise = 0;                  ///< standard deviation of the logarithm of each step's time
+        engine::SwapCost swap{};              ///< of host memory
+        std::int64_t restores_that_fail = 0;  ///< every so many-th restore() says false; 0: none
+        TokenRange natural{{250}, {250}};     ///< output tokens after which the model would end by itself
+        double noise = 0;                     ///< standard deviation of the logarithm of each step's time
     };
     SimulatedBackend(Options options, engine::CostModel cost);
 
@@ -49,7 +53,7 @@ public:
     /// Decode number `step`, from 0, gives `status` instead of computing. Aborted and fatal ones leave half of the runs in KV.
     void fail(std::int64_t step, engine::DecodeStatus status) { faults_[step] = status; }
 
-    /// What the decodes since the last call would have taken.
+    /// What decodes and swaps since the last call would have taken.
     base::Duration take_elapsed();
     std::int64_t steps() const { return steps_; }
     /// Rows of the last decode, and how many of them were single ones: next tokens.
@@ -66,6 +70,8 @@ public:
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;
+    std::vector<std::byte> snapshot(engine::SequenceId sequence) override;
+    bool restore(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override;
 
 private:
     /// One sequence in KV. The prompt is not kept: its hash decides the answer.
@@ -92,6 +98,7 @@ private:
     std::vector<engine::TokenId> chosen_;   ///< the one that is not; -1: logits were not wanted
     base::Tokens cells_;
     base::Duration elapsed_{};
+    std::int64_t restores_ = 0;
     std::int64_t steps_ = 0, last_rows_ = 0, last_decodes_ = 0;
 };
 

@@ -37,7 +37,7 @@ ServingLoad load_of(const SweepPlan& plan, const Setting& setting) {
     return make_load(shape, plan.seed);
 }
 
-SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostModel& cost, const std::function<bool(const ServingRun&)>& stop,
+SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost, const std::function<bool(const ServingRun&)>& stop,
                      ServingRun::Watch watch) {
     SweepRow row{.setting = setting, .window = window_of(plan, setting.pool), .summary = {}};
     const Tokens pool = plan.streams ? row.window * plan.max_sequences : row.window;
@@ -46,10 +46,13 @@ SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine
                               .pool = pool,
                               .window = row.window,
                               .max_sequences = plan.max_sequences,
+                              .swap = cost.swap,
                               .natural = {},
                               .noise = plan.noise},
-                             cost);
-    ServingRun run(backend, {.max_queue = plan.max_queue, .admission = setting.admission}, load_of(plan, setting), std::move(watch));
+                             cost.model);
+    const base::Bytes host = SimulatedBackend::kBytesPerToken * plan.host_memory.count;
+    ServingRun run(backend, {.max_queue = plan.max_queue, .admission = setting.admission, .host_memory = host, .itl_target = plan.itl_target},
+                   load_of(plan, setting), std::move(watch));
     bool more = true;
     while (more && !stop(run)) more = run.advance();
     row.finished = !more && !run.stuck();

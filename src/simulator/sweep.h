@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/admission.h"
-#include "engine/cost_model.h"
+#include "engine/cost_table.h"
 #include "engine/limits.h"
 #include "simulator/serving_load.h"
 #include "simulator/serving_run.h"
@@ -34,6 +34,8 @@ struct SweepPlan {
     bool streams = false;
     std::int64_t max_sequences = 8;
     std::size_t max_queue = engine::kDefaultMaxQueue;
+    base::Tokens host_memory{0};                 ///< tokens of paused answers that it holds
+    std::optional<base::Duration> itl_target{};  ///< as for serve: prompts are computed in pieces that allow it
     double noise = 0;
     std::uint64_t seed = 1;
 };
@@ -53,7 +55,7 @@ base::Tokens window_of(const SweepPlan& plan, base::Tokens pool);
 ServingLoad load_of(const SweepPlan& plan, const Setting& setting);
 
 /// Simulates one setting, until it is over or `stop` says so; it is asked after every step.
-SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostModel& cost, const std::function<bool(const ServingRun&)>& stop,
+SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost, const std::function<bool(const ServingRun&)>& stop,
                      ServingRun::Watch watch = {});
 
 struct Targets {

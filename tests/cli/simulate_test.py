@@ -72,7 +72,7 @@ class Simulate(unittest.TestCase):
             self.assertEqual(setting["failed"], 0)
         reserve = [setting["tokens_per_s"] for setting in settings if setting["admission"] == "reserve"]
         self.assertEqual(reserve, sorted(reserve))
-        self.assertTrue(all(setting["preemptions"] == 0 for setting in settings if setting["admission"] == "reserve"))
+        self.assertTrue(all(setting["preemptions"] == {"swap": 0, "recompute": 0} for setting in settings if setting["admission"] == "reserve"))
 
     def test_the_table_says_whose_times_they_are_and_what_would_do(self):
         said = self.simulate("--users", "1..4", "--kv-tokens", "1024..4096").stdout
