@@ -73,7 +73,7 @@ public:
         point.out_ms = base::to_ms(clock_.now() - before);
         backend_.remove(id);
         before = clock_.now();
-        const bool back = !bytes.empty() && backend_.restore(id, held_[id], bytes);
+        const bool back = !bytes.empty() && backend_.restore(id, held_[id], held_[id], bytes);
         point.in_ms = base::to_ms(clock_.now() - before);
         failed_ = !back;
         return back ? std::optional(point) : std::nullopt;

@@ -86,6 +86,8 @@ base::Result<void> read_load(const SimulateWords& words, SimulateOptions& option
     const auto natural = parse_range(words.output_tokens, "--output-tokens", 0);
     if (!natural) return std::unexpected(natural.error());
     shape.prompt = *prompt, shape.natural = *natural;
+    if (words.shared_tokens < 0) return base::usage_error(fmt::format("--shared-tokens {} is out of range", words.shared_tokens), "0 or more");
+    shape.shared = Tokens{words.shared_tokens};
     shape.pattern = words.rate ? ArrivalPattern::kPoisson : words.burst ? ArrivalPattern::kBurst : ArrivalPattern::kUsers;
     shape.rate = words.rate.value_or(shape.rate);
     if (words.requests) shape.requests = *words.requests;
@@ -160,6 +162,7 @@ void declare_simulate(CLI::App& app, SimulateWords& words) {
         ->type_name("FILE");
     app.add_option("--requests", words.requests, "requests of each setting; default: 8 for each user and at least 64");
     app.add_option("--prompt-tokens", words.prompt_tokens, "length of prompts: a number or a range, 50..400")->capture_default_str();
+    app.add_option("--shared-tokens", words.shared_tokens, "of each prompt, at its beginning, the same for all: a system prompt")->capture_default_str();
     app.add_option("--output-tokens", words.output_tokens, "length at which answers end by themselves: a number or a range")->capture_default_str();
     app.add_option("--max-tokens", words.max_tokens, "limit that each request names, or 'omit'")->capture_default_str();
     app.add_option("--kv-tokens", words.kv_tokens, "tokens of KV cache, as for serve: one, several, or a range that doubles")->capture_default_str();

@@ -18,7 +18,7 @@ struct SimulateWords {
     std::optional<double> rate;
     bool burst = false;
     std::optional<std::int64_t> requests;
-    std::int64_t max_sequences = 8, max_queue = engine::kDefaultMaxQueue, seed = 1;
+    std::int64_t shared_tokens = 0, max_sequences = 8, max_queue = engine::kDefaultMaxQueue, seed = 1;
     std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
     std::optional<double> ttft_target, itl_target;
     // the machine

@@ -43,6 +43,7 @@ json::object load_object(const Simulation& simulation) {
                                     : shape.pattern == simulator::ArrivalPattern::kBurst ? "burst"
                                                                                          : "users"},
                         {"prompt_tokens", range(shape.prompt)},
+                        {"shared_tokens", shape.shared.count},
                         {"output_tokens", range(shape.natural)},
                         {"max_tokens", shape.max_tokens ? json::value(shape.max_tokens->count) : json::value(nullptr)}};
     if (poisson) out["rate"] = shape.rate;

@@ -1,6 +1,8 @@
 // One stream of random numbers a request for its lengths, one for all arrivals.
 #include "simulator/serving_load.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace fullstop::simulator {
@@ -18,16 +20,17 @@ ServingLoad make_load(const LoadShape& shape, std::uint64_t seed) {
         request.prompt = shape.prompt.draw(lengths);
         request.natural = shape.natural.draw(lengths);
         request.max_tokens = shape.max_tokens;
+        request.shared = std::min(shape.shared, request.prompt);
         if (shape.pattern == ArrivalPattern::kPoisson) request.at = at += base::from_ms(arrivals.exponential(1000 / shape.rate));
     }
     return load;
 }
 
-std::string prompt_text(std::size_t number, base::Tokens length) {
-    FULLSTOP_ASSERT(length.count > 0, "a prompt has at least its end");
+std::string prompt_text(std::size_t number, base::Tokens length, base::Tokens shared) {
+    FULLSTOP_ASSERT(length.count > 0 && shared <= length, "a prompt has at least its end");
     std::string text(static_cast<std::size_t>(length.count), 'p');
     text.back() = '\n';
-    for (std::size_t i = 0; i + 1 < text.size() && (number > 0); ++i, number /= 26) text[i] = static_cast<char>('a' + number % 26);
+    for (auto i = static_cast<std::size_t>(shared.count); i + 1 < text.size() && number > 0; ++i, number /= 26) text[i] = static_cast<char>('a' + number % 26);
     return text;
 }
 

@@ -20,7 +20,8 @@ struct PlannedRequest {
     std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
     std::optional<base::Duration> patience;  ///< the client leaves so long after it asked; absent: never
     engine::Priority priority = engine::Priority::kNormal;
-    std::string client;  ///< whose it is, for fairness
+    std::string client;      ///< whose it is, for fairness
+    base::Tokens shared{0};  ///< of the prompt, at its beginning: the same for all requests
 };
 
 struct ServingLoad {
@@ -37,14 +38,15 @@ struct LoadShape {
     double rate = 1;         ///< kPoisson: requests a second
     std::int64_t requests = 64;
     TokenRange prompt{{100}, {100}}, natural{{250}, {250}};
+    base::Tokens shared{0};  ///< of each prompt
     std::optional<base::Tokens> max_tokens;
 };
 
 /// Lengths depend on `seed` and the number of the request alone, so that loads of other patterns ask the same.
 ServingLoad make_load(const LoadShape& shape, std::uint64_t seed);
 
-/// Text of request `number` with exactly `length` tokens for SimulatedBackend; no two requests have the same where it is
-/// long enough to tell them apart.
-std::string prompt_text(std::size_t number, base::Tokens length);
+/// Text of request `number` for SimulatedBackend, with exactly `length` tokens of which the first `shared` are the same for
+/// all. No two requests have the same text where the rest is long enough to tell them apart.
+std::string prompt_text(std::size_t number, base::Tokens length, base::Tokens shared = {});
 
 }  // namespace fullstop::simulator

@@ -44,7 +44,8 @@ ServingRun::ServingRun(SimulatedBackend& backend, engine::EngineOptions options,
       most_rows_(rows_at_most(load_, backend.facts().window)) {
     for (std::int64_t user = 0; user < load_.users; ++user) idle_.insert(Duration{});
     for (ServedAnswer& answer : answers_) answer.text_hash = kNoText;
-    for (std::size_t i = 0; i < load_.requests.size(); ++i) backend_.set_length(prompt_text(i, load_.requests[i].prompt), load_.requests[i].natural);
+    for (std::size_t i = 0; i < load_.requests.size(); ++i)
+        backend_.set_length(prompt_text(i, load_.requests[i].prompt, load_.requests[i].shared), load_.requests[i].natural);
 }
 
 std::optional<Duration> ServingRun::next_arrival() const {
@@ -72,7 +73,7 @@ void ServingRun::ask(std::size_t request, Duration at) {
     engine::Submission submission;
     submission.id = request + 1;
     submission.arrived = base::Instant(at);
-    submission.prompt = prompt_text(request, planned.prompt);
+    submission.prompt = prompt_text(request, planned.prompt, planned.shared);
     submission.sampling.temperature = 0;
     submission.max_tokens = planned.max_tokens;
     submission.priority = planned.priority;

@@ -97,7 +97,7 @@ std::uint64_t hash_of(std::string_view text) {
 
 /// What the answer to request `i` is, whoever else is served.
 std::uint64_t expected_hash(const SimulatedBackend& backend, const ServingLoad& load, std::size_t i) {
-    const std::string whole = backend.answer_to(prompt_text(i, load.requests[i].prompt));
+    const std::string whole = backend.answer_to(prompt_text(i, load.requests[i].prompt, load.requests[i].shared));
     const auto limit = static_cast<std::size_t>(load.requests[i].max_tokens.value_or(kWindow - load.requests[i].prompt).count);
     return hash_of(std::string_view(whole).substr(0, limit));
 }
@@ -195,6 +195,7 @@ RC_GTEST_PROP(ServingRun, WhateverComesEveryAnswerEndsWhole, ()) {
     for (PlannedRequest& request : load.requests) {
         request.priority = static_cast<engine::Priority>(random.below(3));
         request.client = std::string(1, static_cast<char>('a' + random.below(3)));
+        request.shared = Tokens{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(request.prompt.count) + 1))};
     }
     Simulated simulated(setting, load);
     simulated.finish();
@@ -243,6 +244,20 @@ TEST(ServingRun, AnswersWhoseKvDoesNotComeBackAreComputedAgainAndAreTheSame) {
     EXPECT_GT(paused(Tokens{10'000}, 1).recomputes, 0);
     EXPECT_EQ(paused(Tokens{0}, 0).swaps, 0);
     EXPECT_GT(paused(Tokens{0}, 0).recomputes, 0);
+}
+
+TEST(ServingRun, ASharedBeginningIsComputedOnceAndChangesNoText) {
+    const auto rows = [](Tokens shared) {
+        LoadShape shape{
+            .users = 4, .requests = 60, .prompt = {Tokens{120}, Tokens{140}}, .natural = {Tokens{1}, Tokens{60}}, .shared = shared, .max_tokens = Tokens{80}};
+        const ServingLoad load = make_load(shape, 1);
+        Simulated simulated({}, load);
+        simulated.finish();
+        for (std::size_t i = 0; i < load.requests.size(); ++i) EXPECT_EQ(simulated.run.answers()[i].text_hash, expected_hash(simulated.backend, load, i));
+        return simulated.run.rows();
+    };
+    const std::int64_t apart = rows(Tokens{0}), together = rows(Tokens{100});
+    EXPECT_LT(together, apart - 50 * 100);
 }
 
 TEST(ServingRun, AFailedStepEndsWhoWasInItWithItsReasonAndTheOthersGoOn) {

@@ -114,14 +114,13 @@ DecodeStatus SimulatedBackend::decode(std::span<const Run> runs) {
 
 void SimulatedBackend::compute(const Run& run, std::size_t index) {
     Held& held = held_[run.sequence];
-    FULLSTOP_ASSERT(run.position == held.length, "positions go on where they ended");
+    FULLSTOP_ASSERT(run.position == held.length(), "positions go on where they ended");
     FULLSTOP_ASSERT(!run.tokens.empty(), "a run has rows");
-    if (held.length.count == 0) held.hash = first_hash();
     for (const TokenId token : run.tokens) take_in(held, token);
     cells_ += Tokens{std::ssize(run.tokens)};
-    FULLSTOP_ASSERT(held.length <= options_.window, "a sequence stays within its window");
+    FULLSTOP_ASSERT(held.length() <= options_.window, "a sequence stays within its window");
     if (!run.wants_logits) return;
-    const std::int64_t at = (held.length - held.prompt).count;
+    const std::int64_t at = (held.length() - held.prompt).count;
     if (held.prompt.count == 0)
         chosen_[index] = kNewline;  // half a prompt: its end is the most probable token
     else
@@ -130,15 +129,14 @@ void SimulatedBackend::compute(const Run& run, std::size_t index) {
 }
 
 void SimulatedBackend::take_in(Held& held, TokenId token) {
-    if (held.prompt.count > 0) {
-        FULLSTOP_ASSERT(token == answer_token(held.hash, (held.length - held.prompt).count), "an answer goes on with the token that was chosen");
-        ++held.length.count;
-        return;
-    }
+    if (held.tokens.empty()) held.hash = first_hash();
+    if (held.prompt.count > 0)
+        FULLSTOP_ASSERT(token == answer_token(held.hash, (held.length() - held.prompt).count), "an answer goes on with the token that was chosen");
+    held.tokens.push_back(token);
+    if (held.prompt.count > 0) return;
     held.hash = hash_with(held.hash, token);
-    ++held.length.count;
     if (token != kNewline) return;
-    held.prompt = held.length;
+    held.prompt = held.length();
     held.natural = natural_length(held.hash);
 }
 
@@ -150,32 +148,30 @@ std::span<const float> SimulatedBackend::logits(std::size_t index) const {
 void SimulatedBackend::remove(engine::SequenceId sequence) {
     const auto found = held_.find(sequence);
     if (found == held_.end()) return;
-    cells_ -= found->second.length;
+    cells_ -= found->second.length();
     held_.erase(found);
 }
 
-/// The state of the sequence, in as many bytes as KV of its length takes.
 std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence) {
     const auto found = held_.find(sequence);
     FULLSTOP_ASSERT(found != held_.end(), "only what is in KV is copied");
-    const Held& held = found->second;
-    static_assert(sizeof(Held) <= static_cast<std::size_t>(kBytesPerToken.count));
-    std::vector<std::byte> bytes(static_cast<std::size_t>((kBytesPerToken * held.length.count).count));
-    std::memcpy(bytes.data(), &held, sizeof held);
-    elapsed_ += options_.swap.out(held.length);
-    return bytes;
+    elapsed_ += options_.swap.out(found->second.length());
+    const auto bytes = std::as_bytes(std::span(found->second.tokens));
+    return {bytes.begin(), bytes.end()};
 }
 
-bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) {
+/// Every token comes in as if it were computed, so one that does not belong there stops the program.
+bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) {
     FULLSTOP_ASSERT(!held_.contains(sequence), "what comes back has no place yet");
+    FULLSTOP_ASSERT(std::cmp_less(held_.size(), options_.max_sequences), "what comes back finds a place");
+    FULLSTOP_ASSERT(std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count) && keep <= length, "a snapshot holds what it is said to hold");
     if (options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0) return false;
-    Held held;
-    FULLSTOP_ASSERT(snapshot.size() >= sizeof held, "a snapshot is whole");
-    std::memcpy(&held, snapshot.data(), sizeof held);
-    FULLSTOP_ASSERT(held.length == length, "a snapshot holds what it is said to hold");
-    held_.emplace(sequence, held);
-    cells_ += length;
-    FULLSTOP_ASSERT(std::cmp_less_equal(held_.size(), options_.max_sequences) && cells_ <= options_.pool, "what comes back has its place and its cells");
+    if (cells_ + length > options_.pool) return false;
+    std::vector<TokenId> tokens(static_cast<std::size_t>(length.count));
+    std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
+    Held& held = held_[sequence];
+    for (const TokenId token : std::span(tokens).first(static_cast<std::size_t>(keep.count))) take_in(held, token);
+    cells_ += keep;
     elapsed_ += options_.swap.in(length);
     return true;
 }

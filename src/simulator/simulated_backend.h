@@ -30,8 +30,8 @@ class SimulatedBackend final : public engine::Backend {
 public:
     static constexpr engine::TokenId kEnd = 0;
     static constexpr std::int64_t kVocabulary = 257;
-    /// Of a snapshot: enough for its content however short the sequence, and little beside what a model needs.
-    static constexpr base::Bytes kBytesPerToken{32};
+    /// Of a snapshot: it holds the tokens themselves.
+    static constexpr base::Bytes kBytesPerToken{sizeof(engine::TokenId)};
 
     struct Options {
         std::uint64_t seed = 1;
@@ -71,15 +71,16 @@ public:
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;
     std::vector<std::byte> snapshot(engine::SequenceId sequence) override;
-    bool restore(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override;
+    bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override;
 
 private:
-    /// One sequence in KV. The prompt is not kept: its hash decides the answer.
+    /// One sequence in KV. The hash of its prompt decides its answer.
     struct Held {
+        std::vector<engine::TokenId> tokens;
         std::uint64_t hash = 0;
         base::Tokens prompt;  ///< with its newline; 0 while that has not come
-        base::Tokens length;  ///< in all
         base::Tokens natural;
+        base::Tokens length() const { return {std::ssize(tokens)}; }
     };
     std::uint64_t first_hash() const;
     base::Tokens natural_length(std::uint64_t hash) const;
