@@ -50,7 +50,7 @@ class Simulate(unittest.TestCase):
 
     def test_the_same_seed_writes_the_same_bytes(self):
         golden = GOLDEN / "simulate/events.jsonl"
-        words = [*SMALL, "--admission", "eager", "--seed", "7"]
+        words = [*SMALL, "--admission", "reserve", "--seed", "7"]
         self.simulate(*words, "--events", str(self.folder / "events"))
         written = (self.folder / "events").read_text()
         if os.environ.get("REWRITE"):
