@@ -8,6 +8,7 @@
 
 #include "cli/cost_file.h"
 #include "cli/interruptible.h"
+#include "cli/trial_run.h"
 #include "cli/version.h"
 #include "report/text.h"
 
@@ -15,10 +16,36 @@ namespace fullstop::cli {
 namespace {
 
 /// On two idle cores the built-in model needs half of this; a model that is slower gets fewer points.
-constexpr base::Duration kBudget = std::chrono::seconds(90);
+constexpr base::Duration kBudget = std::chrono::seconds(90), kTrialBudget = std::chrono::seconds(30);
 constexpr base::Tokens kUnifiedPool{5120}, kStreamWindow{1024};
 /// A fit that misses by more says that the machine was busy, or that its times follow another law.
 constexpr double kPoorFit = 0.25;
+
+struct Measurement {
+    base::Result<engine::CostModel> model = base::internal_error("no pass was computed");
+    std::vector<engine::SwapPoint> swaps;
+    std::optional<TrialRun> trial;
+};
+
+/// True: it was interrupted.
+bool measure(const World& world, engine::Backend& backend, bool drawn, Measurement& out) {
+    std::atomic<double> share = 0;
+    const bool interrupted = run_interruptibly(
+        [&](const std::atomic<bool>& stop) {
+            const auto stopped = [&] { return stop.load(); };
+            MeasuredCosts costs = measure_passes(backend, world.clock, kBudget, stopped, [&](double done) { share = 0.8 * done; });
+            out.swaps = std::move(costs.swaps);
+            if (stopped() || costs.passes.empty()) return;
+            out.model = engine::CostModel::fit(std::move(costs.passes));
+            if (out.model) out.trial = trial_run(backend, world.clock, *out.model, kTrialBudget, stopped);
+        },
+        std::chrono::seconds(1),
+        [&] {
+            if (drawn) world.err << fmt::format("\rmeasured: {:.0f} %  ", 100 * share.load()) << std::flush;
+        });
+    if (drawn) world.err << "\r\x1b[K" << std::flush;
+    return interrupted;
+}
 
 }  // namespace
 
@@ -42,36 +69,29 @@ int calibrate(const World& world, const ServeWords& words, bool quiet) {
     if (!backend) return fail(world, backend.error());
     if (!quiet)
         world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", key.model, key.layout, key.kv_type,
-                                 report::counted(key.threads, "thread"), report::short_time(kBudget));
-    MeasuredCosts costs;
-    std::atomic<double> share = 0;
-    const bool drawn = !quiet && world.err_is_terminal;
-    const bool interrupted = run_interruptibly(
-        [&](const std::atomic<bool>& stop) {
-            costs = measure_passes(**backend, world.clock, kBudget, [&] { return stop.load(); }, [&](double done) { share = done; });
-        },
-        std::chrono::seconds(1),
-        [&] {
-            if (drawn) world.err << fmt::format("\rmeasured: {:.0f} %  ", 100 * share.load()) << std::flush;
-        });
-    if (drawn) world.err << "\r\x1b[K" << std::flush;
-    if (interrupted) {
+                                 report::counted(key.threads, "thread"), report::short_time(kBudget + kTrialBudget));
+    Measurement measurement;
+    if (measure(world, **backend, !quiet && world.err_is_terminal, measurement)) {
         world.err << "fullstop: interrupted; a half measured table would mislead, so none was kept\n";
         return kExitInterrupted;
     }
-    const std::size_t measured = costs.passes.size();
-    auto model = engine::CostModel::fit(std::move(costs.passes));
+    auto& model = measurement.model;
     if (!model)
         return fail(world, {base::ErrorKind::kInternal, "nothing could be measured: " + model.error().message, "does 'fullstop serve' run with this model?"});
     const engine::CostTable table{.key = key,
                                   .measured = "measured " + report::rfc3339(world.clock.wall()).substr(0, 19) + "Z",
                                   .kv_bytes_per_token = (*backend)->facts().kv_bytes_per_token,
                                   .model = std::move(*model),
-                                  .swap = engine::SwapCost(std::move(costs.swaps))};
+                                  .swap = engine::SwapCost(std::move(measurement.swaps)),
+                                  .step_error = measurement.trial.transform([](const TrialRun& trial) { return trial.mean_miss; })};
     const auto file = store_cost(world, table);
     if (!file) return fail(world, file.error());
-    world.out << fmt::format("{} passes measured; the fit misses them by {:.1f} % on average. Kept in {}\n", measured, 100 * table.model.fit_error(),
-                             file->string());
+    world.out << fmt::format("{} passes measured; the fit misses them by {:.1f} % on average.\n", table.model.points().size(), 100 * table.model.fit_error());
+    if (const auto& trial = measurement.trial)
+        world.out << fmt::format(
+            "A trial of {} steps with 8 answers at once: a step is missed by {:.1f} % on average ({:.1f} % in the median), all together by {:+.1f} %.\n",
+            trial->steps, 100 * trial->mean_miss, 100 * trial->median_miss, 100 * trial->total_miss);
+    world.out << fmt::format("Kept in {}\n", file->string());
     if (table.model.fit_error() > kPoorFit)
         world.err << "fullstop: that is a poor fit: the machine was busy, or its times follow another law; measure again when it is idle\n";
     return 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/trial_run.h"
 #include "simulator/simulated_backend.h"
 
 namespace fullstop::cli {
@@ -92,6 +93,26 @@ TEST(Calibration, FindsThemOnAMachineThatIsNot) {
     EXPECT_LT(worst_miss(calibrated(true, 0.2), true), 0.2);
     EXPECT_LT(worst_miss(calibrated(false, 0.2), false), 0.2);
     EXPECT_GT(calibrated(false, 0.2).fit_noise(), 0.05) << "and says how noisy it was";
+}
+
+TEST(Calibration, ATrialSaysHowWellStepsAreKnown) {
+    simulator::SimulatedBackend backend({.pool = Tokens{5120}, .window = Tokens{5120}, .natural = {Tokens{20}, Tokens{80}}}, planted_cost());
+    const BackendClock clock(backend);
+    const auto never = [] { return false; };
+    const auto right = trial_run(backend, clock, planted_cost(), std::chrono::hours(1), never);
+    ASSERT_TRUE(right);
+    EXPECT_GT(right->steps, 60);
+    EXPECT_LT(right->mean_miss, 1e-3);
+    std::vector<engine::CostPoint> half;
+    const engine::CostModel planted = planted_cost();
+    half.assign(planted.points().begin(), planted.points().end());
+    for (engine::CostPoint& point : half) point.ms /= 2;
+    const auto wrong = trial_run(backend, clock, *engine::CostModel::fit(half), std::chrono::hours(1), never);
+    ASSERT_TRUE(wrong);
+    EXPECT_NEAR(wrong->mean_miss, 0.5, 0.01);
+    EXPECT_NEAR(wrong->total_miss, -0.5, 0.01);
+    EXPECT_EQ(backend.cells().count, 0);
+    EXPECT_FALSE(trial_run(backend, clock, planted_cost(), std::chrono::hours(1), [] { return true; }));
 }
 
 TEST(Calibration, EndsInTimeOnASlowMachineWithWhatItHas) {

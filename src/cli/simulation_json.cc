@@ -32,6 +32,7 @@ json::object cost_object(const Simulation& simulation) {
             {"threads", cost.key.threads},
             {"measured", text(cost.measured)},
             {"fit_error", cost.model.fit_error()},
+            {"step_error", optional_number(cost.step_error)},
             {"noise", simulation.plan.noise}};
 }
 

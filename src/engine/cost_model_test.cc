@@ -170,11 +170,13 @@ TEST(CostTable, WhatIsWrittenIsRead) {
                           .measured = "today",
                           .kv_bytes_per_token = base::Bytes{12240},
                           .model = *CostModel::fit(measured(0.1, 7)),
-                          .swap = SwapCost({{Tokens{100}, 3, 2}, {Tokens{1100}, 23, 12}})};
+                          .swap = SwapCost({{Tokens{100}, 3, 2}, {Tokens{1100}, 23, 12}}),
+                          .step_error = 0.125};
     const auto read = read_cost_table(cost_json(table), "cost.json");
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(read->key, table.key);
     EXPECT_EQ(read->measured, "today");
+    EXPECT_EQ(read->step_error, table.step_error);
     EXPECT_EQ(read->kv_bytes_per_token, table.kv_bytes_per_token);
     EXPECT_NEAR(base::to_ms(read->swap.out(Tokens{600})), 13, 0.01);
     EXPECT_NEAR(base::to_ms(read->swap.in(Tokens{600})), 7, 0.01);

@@ -92,8 +92,9 @@ std::string cost_json(const CostTable& table) {
     std::string out =
         fmt::format("{{\"schema\": \"{}\", \"model\": {}, \"build\": {}, \"layout\": {}, \"kv_type\": {}, \"threads\": {},\n \"measured\": {},\n", kCostSchema,
                     quoted(key.model), quoted(key.build), quoted(key.layout), quoted(key.kv_type), key.threads, quoted(table.measured));
-    out += fmt::format(" \"kv_bytes_per_token\": {}, \"fit_error\": {:.4f}, \"fit_noise\": {:.4f},\n \"coefficients\": {{", table.kv_bytes_per_token.count,
-                       table.model.fit_error(), table.model.fit_noise());
+    out += fmt::format(" \"kv_bytes_per_token\": {}, \"fit_error\": {:.4f}, \"fit_noise\": {:.4f}, \"step_error\": {},\n \"coefficients\": {{",
+                       table.kv_bytes_per_token.count, table.model.fit_error(), table.model.fit_noise(),
+                       table.step_error ? fmt::format("{:.4f}", *table.step_error) : "null");
     for (std::size_t i = 0; i < CostModel::kClasses; ++i) {
         const CostTerms& c = table.model.coefficients()[i];
         out +=
@@ -114,9 +115,9 @@ std::string cost_json(const CostTable& table) {
 }
 
 base::Result<CostTable> read_cost_table(std::string_view text, std::string_view name) {
-    json::error_code error;
-    const json::value document = json::parse(json::string_view(text.data(), text.size()), error);
-    if (error) return base::usage_error(fmt::format("{} is not JSON: {}", name, error.message()));
+    json::error_code unread;
+    const json::value document = json::parse(json::string_view(text.data(), text.size()), unread);
+    if (unread) return base::usage_error(fmt::format("{} is not JSON: {}", name, unread.message()));
     const json::value* schema = document.is_object() ? document.get_object().if_contains("schema") : nullptr;
     if (schema == nullptr || !schema->is_string() || schema->get_string() != json::string_view(kCostSchema.data(), kCostSchema.size()))
         return base::usage_error(fmt::format("{} is not a {} document", name, kCostSchema), "'fullstop simulate --calibrate' writes one");
@@ -138,6 +139,10 @@ base::Result<CostTable> read_cost_table(std::string_view text, std::string_view 
     if (wrong) return base::usage_error(fmt::format("{}: threads is a number from 1", name));
     table.kv_bytes_per_token = {count_of(object, "kv_bytes_per_token", 1, wrong)};
     if (wrong) return base::usage_error(fmt::format("{}: kv_bytes_per_token is a number from 1", name));
+    if (const json::value* error = object.if_contains("step_error"); error != nullptr && !error->is_null()) {
+        table.step_error = number_of(object, "step_error", 0, wrong);
+        if (wrong) return base::usage_error(fmt::format("{}: step_error is a number from 0, or null", name));
+    }
     auto model = model_of(object, name);
     if (!model) return std::unexpected(model.error());
     table.model = std::move(*model);

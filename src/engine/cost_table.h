@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,7 @@ struct CostTable {
     base::Bytes kv_bytes_per_token{1};
     CostModel model;
     SwapCost swap{};
+    std::optional<double> step_error{};  ///< mean absolute relative error over the steps of a trial, if there was one
 };
 
 std::string cost_json(const CostTable& table);
