@@ -2,9 +2,12 @@
 // client reads. One epoll loop and prepared bytes, so that it is never the bottleneck. Each text event carries the
 // server's CLOCK_MONOTONIC nanoseconds as its text: the client's receive moment minus that is the client's error.
 // GET /v1/models lists one model and says how many answers and text events were sent; other GETs but /health are refused.
-// Left out: reading the request (any POST will do), errors, other dialects.
+// Left out: what the request asks for (any POST will do), errors, other dialects.
 //
-//   mock_sse_server [--port P] [--events N] [--gap-us G] [--core C]      G = 0: in bulk. Ends on SIGTERM.
+//   mock_sse_server [--port P] [--events N] [--gap-us G] [--first-us F] [--keep-alive 1] [--core C]
+//
+// G = 0: in bulk. F: pause before the first byte (some proxies lose a response that comes before they have sent the whole
+// request). With --keep-alive a connection carries further requests, unless one asks to close. Ends on SIGTERM.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -31,7 +34,8 @@ namespace {
 
 struct Options {
     int port = 0, core = -1;
-    std::int64_t events = 256, gap_ns = 0;
+    std::int64_t events = 256, gap_ns = 0, first_ns = 0;
+    bool keep_alive = false;
 };
 
 /// Bytes prepared ahead of a client in bulk; enough for the kernel's buffers, little enough to be made in a millisecond.
@@ -56,9 +60,9 @@ std::string event(const std::string& delta, const char* finish) {
         delta + ",\"logprobs\":null,\"finish_reason\":" + finish + "}]}\n\n");
 }
 
-std::string opening() {
-    return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
-           event("{\"role\":\"assistant\",\"content\":\"\"}", "null");
+std::string opening(bool keep) {
+    return std::string("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n") + (keep ? "" : "Connection: close\r\n") +
+           "\r\n" + event("{\"role\":\"assistant\",\"content\":\"\"}", "null");
 }
 std::string text_event() { return event("{\"content\":\"" + std::to_string(now_ns()) + " \"}", "null"); }
 std::string closing(std::int64_t events) {
@@ -80,8 +84,22 @@ struct Stream {
     std::string request, unsent;
     std::size_t sent = 0;
     std::int64_t events = 0;
-    bool answering = false, closing = false;
+    bool answering = false, opened = false, closing = false, keep = false;
 };
+
+/// Head and body have come. Only lengths are understood, and field names as common clients write them.
+bool is_whole(std::string_view request) {
+    const auto end = request.find("\r\n\r\n");
+    if (end == std::string_view::npos) return false;
+    for (const std::string_view name : {"\r\nContent-Length: ", "\r\ncontent-length: "})
+        if (const auto at = request.find(name); at < end) return request.size() >= end + 4 + std::strtoul(request.data() + at + name.size(), nullptr, 10);
+    return true;
+}
+
+bool asks_to_close(std::string_view request) {
+    const auto head = request.substr(0, request.find("\r\n\r\n"));
+    return head.find("onnection: close") != std::string_view::npos || head.find("onnection: Close") != std::string_view::npos;
+}
 
 class Mock {
 public:
@@ -100,6 +118,7 @@ private:
     void readable(int fd);
     void write(int fd);
     void refill(Stream& stream);
+    void open(Stream& stream);
     std::string plain_answer(std::string_view request) const;
     /// The next text event, or the end after the last one; counts what is sent.
     void append(Stream& stream);
@@ -181,17 +200,23 @@ void Mock::readable(int fd) {
     if (got == 0 || (got < 0 && errno != EAGAIN)) return drop(fd);
     if (got < 0 || stream.answering) return;
     stream.request.append(buffer, static_cast<std::size_t>(got));
-    if (stream.request.find("\r\n\r\n") == std::string::npos) return;
+    if (!is_whole(stream.request)) return;
     stream.answering = true;
     if (stream.request.starts_with("GET ")) {
         stream.unsent = plain_answer(stream.request);
-        stream.closing = true;
+        stream.opened = stream.closing = true;
         return;
     }
-    stream.unsent = opening();
-    if (options_.gap_ns == 0) return;
-    due_.emplace(now_ns() + options_.gap_ns, fd);
+    stream.keep = options_.keep_alive && !asks_to_close(stream.request);
+    if (options_.first_ns == 0) open(stream);
+    if (options_.first_ns + options_.gap_ns == 0) return;
+    due_.emplace(now_ns() + (options_.first_ns != 0 ? options_.first_ns : options_.gap_ns), fd);
     arm();
+}
+
+void Mock::open(Stream& stream) {
+    stream.opened = true;
+    stream.unsent = opening(stream.keep);
 }
 
 std::string Mock::plain_answer(std::string_view request) const {
@@ -221,9 +246,10 @@ void Mock::refill(Stream& stream) {
 
 void Mock::write(int fd) {
     Stream& stream = streams_[fd];
-    if (!stream.answering) return;
+    if (!stream.opened) return;
     while (true) {
         if (stream.sent == stream.unsent.size()) {
+            if (stream.closing && stream.keep) return void(stream = {});
             if (stream.closing) return drop(fd);
             if (options_.gap_ns != 0) return;
             refill(stream);
@@ -244,9 +270,13 @@ void Mock::tick() {
         const auto found = streams_.find(fd);
         if (found == streams_.end()) continue;
         Stream& stream = found->second;
+        if (!stream.answering) continue;  // of an earlier connection with this number
         if (stream.sent == stream.unsent.size()) stream.unsent.clear(), stream.sent = 0;
-        append(stream);
-        if (!stream.closing) due_.emplace(at + options_.gap_ns, fd);
+        if (!stream.opened)
+            open(stream);
+        else
+            append(stream);
+        if (options_.gap_ns != 0 && !stream.closing) due_.emplace(at + options_.gap_ns, fd);
         write(fd);
     }
     arm();
@@ -268,6 +298,8 @@ int main(int argc, char** argv) {
         if (name == "--port") options.port = static_cast<int>(value);
         if (name == "--events") options.events = value;
         if (name == "--gap-us") options.gap_ns = value * 1000;
+        if (name == "--first-us") options.first_ns = value * 1000;
+        if (name == "--keep-alive") options.keep_alive = value != 0;
         if (name == "--core") options.core = static_cast<int>(value);
     }
     return Mock(options).run();
