@@ -2,7 +2,8 @@
 // Actions. Two hosts exist: adapters/asio (real sockets) and simulator (virtual time). No Boost type is visible here.
 //
 // Names of connections and timers are chosen by the part; a host that runs several parts keeps their names apart.
-// Every exchange uses a fresh connection; nothing is ever retried by a host.
+// Every exchange uses a fresh connection unless its part asks otherwise (Connect::reuse), as no probe does; nothing that a
+// server may have read is ever sent again by a host.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +71,9 @@ struct Connect {
     ConnectionId id;
     Endpoint endpoint;
     base::Duration timeout;  ///< resolve, TCP and TLS together; afterwards ConnectFailed{kTimedOut}
+    /// A connection that was closed with `keep` may serve again. Its server may be about to close it: when it does, and has
+    /// not acknowledged a byte of what was sent, the host sends the same once more on a fresh connection.
+    bool reuse = false;
 };
 struct Send {
     ConnectionId id;
@@ -79,6 +83,7 @@ struct Send {
 struct Close {
     ConnectionId id;
     CloseKind kind = CloseKind::kFin;
+    bool keep = false;  ///< the exchange was whole by its framing, and the server said nothing against another one
 };
 /// Reading from a connection pauses (`on` false) or goes on; meanwhile the kernel's buffers hold the peer back. An end of the
 /// connection is told once all that came before it was read.

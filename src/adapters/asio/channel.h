@@ -42,7 +42,8 @@ public:
     virtual void say_goodbye() = 0;
 };
 
-std::unique_ptr<Channel> plain_channel(int fd);
+/// `stamps`: enable_receive_stamps() was called for it.
+std::unique_ptr<Channel> plain_channel(int fd, bool stamps);
 
 struct TlsClientOptions {
     bool verify = true;   ///< false: accept any certificate (self-signed home servers)

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "adapters/asio/acknowledged.h"
 #include "adapters/asio/clock.h"
 #include "adapters/asio/limits.h"
 
@@ -56,8 +57,10 @@ Connection::Connection(ConnectionSurroundings& around, ConnectionOwner& owner, c
       owner_(&owner),
       id_(connect.id),
       endpoint_(connect.endpoint),
+      timeout_(connect.timeout),
       deadline_(now() + connect.timeout),
       socket_(around.loop.context().get_executor()),
+      reuse_(connect.reuse),
       last_at_(now()) {}
 
 const base::Result<TlsContext>& ConnectionSurroundings::tls_context() {
@@ -68,6 +71,32 @@ const base::Result<TlsContext>& ConnectionSurroundings::tls_context() {
 // Connecting -----------------------------------------------------------------------------------------------------------
 
 void Connection::start() {
+    if (auto kept = reuse_ ? around_.pool.take(endpoint_) : std::nullopt) return adopt(std::move(*kept));
+    start_fresh();
+}
+
+void Connection::adopt(IdlePool::Kept kept) {
+    socket_ = std::move(kept.socket);
+    channel_ = std::move(kept.channel);
+    kept_ = true;
+    acknowledged_before_ = acknowledged_bytes(socket_.native_handle());
+    opened();
+}
+
+/// The server closed a kept connection and acknowledged nothing of what was sent on it: the close was on its way already.
+bool Connection::may_send_again() { return kept_ && first_bytes_ && acknowledged_bytes(socket_.native_handle()) == acknowledged_before_; }
+
+void Connection::send_again() {
+    abandon_socket();
+    kept_ = write_broken_ = reset_seen_by_write_ = false;
+    state_ = State::kConnecting;
+    deadline_ = now() + timeout_;
+    unsent_.clear();
+    unsent_.append(std::exchange(request_, {}));
+    start_fresh();
+}
+
+void Connection::start_fresh() {
     addresses_ = Resolver::literal(endpoint_.host, endpoint_.port);
     if (!addresses_.empty()) return try_next_address();
     arm(std::min(deadline_, now() + kResolveTimeout), &Connection::on_attempt_timeout);
@@ -126,7 +155,7 @@ void Connection::on_connect_ready() {
     if (error == 0 && is_self_connected(socket_.native_handle())) error = ECONNREFUSED;
     if (error != 0) return attempt_failed(classify(error), system_words(error));
     if (!endpoint_.tls) {
-        channel_ = plain_channel(socket_.native_handle());
+        channel_ = plain_channel(socket_.native_handle(), around_.kernel_stamps);
         return opened();
     }
     const auto& tls = around_.tls_context();
@@ -156,9 +185,11 @@ void Connection::shake() {
 void Connection::opened() {
     timer_.reset();
     state_ = State::kOpen;
-    deliver(now(), net::Connected{id_});
+    if (!std::exchange(connected_told_, true)) deliver(now(), net::Connected{id_});
+    if (state_ != State::kOpen) return;
+    flush();
     // TLS may have read the first bytes of the answer along with the handshake: look before waiting.
-    if (state_ == State::kOpen) pump();
+    if (state_ == State::kOpen) endpoint_.tls ? read_turn() : wait_readable();
 }
 
 void Connection::fail(net::ConnectFailure why, std::string text) {
@@ -169,7 +200,9 @@ void Connection::fail(net::ConnectFailure why, std::string text) {
 // Open -----------------------------------------------------------------------------------------------------------------
 
 void Connection::send(std::string bytes) {
-    if (state_ == State::kClosed || write_broken_) return;
+    if (state_ == State::kClosed) return;
+    if (kept_ && first_bytes_) request_ += bytes;
+    if (write_broken_) return;
     if (unsent_.size() + bytes.size() > kMaxUnsentBytes) return peer_closed(net::CloseKind::kRst, "more was sent than the peer takes; given up");
     unsent_.append(std::move(bytes));
     if (state_ == State::kOpen && !waiting_to_write_) flush();
@@ -230,7 +263,10 @@ void Connection::read_turn() {
 }
 
 void Connection::on_bytes(std::string_view bytes, std::int64_t stamp_real_ns) {
-    if (std::exchange(first_bytes_, false)) speaks_tls_ = !endpoint_.tls && is_tls_alert(bytes);
+    if (std::exchange(first_bytes_, false)) {
+        speaks_tls_ = !endpoint_.tls && is_tls_alert(bytes);
+        request_ = {};
+    }
     base::Instant at;
     auto clock = answer::StampClock::kUserSpace;
     if (stamp_real_ns == 0) {
@@ -245,6 +281,7 @@ void Connection::on_bytes(std::string_view bytes, std::int64_t stamp_real_ns) {
 }
 
 void Connection::peer_closed(net::CloseKind kind, std::string text) {
+    if (may_send_again()) return send_again();
     if (kind == net::CloseKind::kFin && reset_seen_by_write_) {
         kind = net::CloseKind::kRst;
         text = system_words(ECONNRESET);
@@ -254,8 +291,15 @@ void Connection::peer_closed(net::CloseKind kind, std::string text) {
     close(net::CloseKind::kFin);
 }
 
-void Connection::close(net::CloseKind kind) {
+void Connection::close(net::CloseKind kind, bool keep) {
     if (state_ == State::kClosed) return;
+    if (keep && reuse_ && state_ == State::kOpen && unsent_.empty() && !write_broken_ && reads_) {
+        state_ = State::kClosed;
+        ErrorCode ignored;
+        socket_.cancel(ignored);
+        around_.pool.put(endpoint_, {.socket = std::move(socket_), .channel = std::move(channel_)});
+        return std::exchange(owner_, nullptr)->over(id_);
+    }
     const bool open = state_ == State::kOpen;
     state_ = State::kClosed;
     timer_.reset();
@@ -277,7 +321,8 @@ void Connection::want(Io::Status status) { status == Io::Status::kWantWrite ? wa
 
 void Connection::wait_readable() {
     if (std::exchange(waiting_to_read_, true)) return;
-    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this()](const ErrorCode& error) {
+    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this(), attempt = next_address_](const ErrorCode& error) {
+        if (attempt != self->next_address_) return;  // of a socket that was given up
         self->waiting_to_read_ = false;
         if (error || self->state_ == State::kClosed) return;
         self->state_ == State::kShaking ? self->shake() : self->pump();
@@ -307,7 +352,7 @@ void Connection::arm(base::Instant at, void (Connection::*then)()) {
 
 void Connection::abandon_socket() {
     channel_.reset();
-    waiting_to_write_ = false;
+    waiting_to_read_ = waiting_to_write_ = false;
     ErrorCode ignored;
     socket_.close(ignored);
 }

@@ -1,5 +1,6 @@
 // One exchange of the client: look up, connect, shake hands, send, read, end. A state machine on one non-blocking socket;
-// it tells its owner net events and never tries anything twice.
+// it tells its owner net events. Nothing is tried twice, with one exception: on a kept connection (net::Connect::reuse) a
+// server's close may cross the request. If the server's kernel acknowledged no byte of it, nobody can have read it.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 
 #include "adapters/asio/channel.h"
 #include "adapters/asio/descriptor.h"
+#include "adapters/asio/idle_pool.h"
 #include "adapters/asio/resolver.h"
 #include "adapters/asio/stamp.h"
 #include "adapters/asio/unsent.h"
@@ -28,6 +30,7 @@ struct ConnectionSurroundings {
     std::optional<base::Result<TlsContext>> tls;
     bool kernel_stamps = true;
     StampConverter stamps;
+    IdlePool pool{loop.context().get_executor()};
     std::array<char, net::kReadBytes> buffer{};  ///< one suffices: bytes live only until the part has seen them
 };
 
@@ -49,12 +52,16 @@ public:
     void start();
     void send(std::string bytes);
     void flow(bool on);  ///< reading goes on, or pauses
-    /// No event follows. Unsent bytes are dropped.
-    void close(net::CloseKind kind);
+    /// No event follows. Unsent bytes are dropped. `keep`: the socket goes to the pool if it can.
+    void close(net::CloseKind kind, bool keep = false);
 
 private:
     enum class State { kConnecting, kShaking, kOpen, kClosed };
 
+    void adopt(IdlePool::Kept kept);
+    void start_fresh();
+    bool may_send_again();
+    void send_again();
     void on_lookup(const Lookup& lookup);
     void try_next_address();
     void on_connect_ready();
@@ -80,6 +87,7 @@ private:
     ConnectionOwner* owner_;
     net::ConnectionId id_;
     net::Endpoint endpoint_;
+    base::Duration timeout_;
     base::Instant deadline_;
     State state_ = State::kConnecting;
 
@@ -94,7 +102,13 @@ private:
     std::unique_ptr<Channel> channel_;
     Unsent unsent_;
     bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false, reset_seen_by_write_ = false, reads_ = true;
-    bool first_bytes_ = true, speaks_tls_ = false;
+    bool first_bytes_ = true, speaks_tls_ = false, connected_told_ = false;
+
+    // Of a kept connection, until the first byte comes
+    bool reuse_, kept_ = false;
+    std::string request_;  ///< what was sent on it
+    std::uint64_t acknowledged_before_ = 0;
+
     base::Instant last_at_;  ///< moments of one connection never go back
 };
 

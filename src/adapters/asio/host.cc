@@ -174,7 +174,7 @@ void Host::State::Lane::perform(net::Close& close) {
     const auto found = connections_.find(close.id);
     if (found == connections_.end()) return;
     const auto connection = found->second;
-    connection->close(close.kind);
+    connection->close(close.kind, close.keep);
 }
 
 void Host::State::Lane::perform(net::Flow& flow) {

@@ -17,6 +17,11 @@ inline constexpr int kReadsPerTurn = 8;
 /// Bytes a part may have handed to one connection and the kernel not yet taken. The largest prompt is below 1 MiB.
 ///                                                                                              the connection is reset
 inline constexpr std::size_t kMaxUnsentBytes = 64 * 1024 * 1024;
+/// Idle connections to servers, of all endpoints: as nginx's examples keep.                      the oldest is closed
+inline constexpr std::size_t kMaxIdleConnections = 512;
+/// Below the 5 s after which llama-server, uvicorn and Node close an idle connection themselves: better we than they, because
+/// a request may cross their close.                                                             closed
+inline constexpr base::Duration kIdleUpstreamTimeout = std::chrono::seconds(4);
 
 /// Request head of a served request. Real ones are below 4 KiB; proxies add a few KiB.           431 and close
 inline constexpr std::size_t kMaxRequestHeadBytes = 32 * 1024;

@@ -13,12 +13,12 @@ namespace {
 
 class PlainChannel final : public Channel {
 public:
-    explicit PlainChannel(int fd) : fd_(fd) {}
+    PlainChannel(int fd, bool stamps) : fd_(fd), stamps_(stamps) {}
 
     Io handshake() override { return {}; }
 
     Io read(std::span<char> into, std::int64_t& stamp_real_ns) override {
-        const std::int64_t got = receive(fd_, into, stamp_real_ns);
+        const std::int64_t got = stamps_ ? receive(fd_, into, stamp_real_ns) : receive(fd_, into);
         if (got > 0) return {.bytes = static_cast<std::size_t>(got), .text = {}};
         if (got == 0) return {.status = Io::Status::kEnd, .text = {}};
         if (errno == EAGAIN || errno == EWOULDBLOCK) return {.status = Io::Status::kWantRead, .text = {}};
@@ -39,11 +39,12 @@ public:
 
 private:
     int fd_;
+    bool stamps_;
 };
 
 }  // namespace
 
-std::unique_ptr<Channel> plain_channel(int fd) { return std::make_unique<PlainChannel>(fd); }
+std::unique_ptr<Channel> plain_channel(int fd, bool stamps) { return std::make_unique<PlainChannel>(fd, stamps); }
 
 std::string system_words(int error) { return std::system_category().message(error); }
 

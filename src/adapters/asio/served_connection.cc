@@ -12,7 +12,7 @@ ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd,
     : keeper_(&keeper),
       socket_(loop.context().get_executor(), fd),
       timer_(socket_.get_executor()),
-      channel_(tls != nullptr ? tls->channel_from(fd) : plain_channel(fd)),
+      channel_(tls != nullptr ? tls->channel_from(fd) : plain_channel(fd, false)),
       reader_({.head_bytes = keeper.options().max_head_bytes, .body_bytes = keeper.options().max_body_bytes}),
       state_(tls != nullptr ? State::kShaking : State::kReading) {}
 

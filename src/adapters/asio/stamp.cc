@@ -115,4 +115,11 @@ std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns) 
     return got;
 }
 
+std::int64_t receive(int fd, std::span<char> into) {
+    ssize_t got = 0;
+    do got = ::recv(fd, into.data(), into.size(), 0);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 }  // namespace fullstop::adapters::asio

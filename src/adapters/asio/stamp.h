@@ -53,5 +53,7 @@ private:
 
 /// recv() that also tells the kernel's stamp (wall clock, 0: none). Returns as recv(); never raises SIGPIPE, restarts on EINTR.
 std::int64_t receive(int fd, std::span<char> into, std::int64_t& stamp_real_ns);
+/// The same without a stamp, for less.
+std::int64_t receive(int fd, std::span<char> into);
 
 }  // namespace fullstop::adapters::asio
