@@ -88,6 +88,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         body += piece;
     }
     relay(body, out);
+    upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (framing_.complete() || (head_only_ && begun_)) return finish(Stop::kFramed, "", out);
     if (answer_expected_ && reader_.overflowed()) finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
 }

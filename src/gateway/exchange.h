@@ -45,6 +45,9 @@ public:
     /// After over(): the client's connection may carry a next request.
     bool keep_alive() const { return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose; }
 
+    /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt, is followed by another one.
+    bool upstream_reusable() const { return upstream_reusable_ && end_->whole; }
+
     /// Where only the close ends the body, an orderly close would say "whole".
     net::CloseKind close_kind() const { return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst : net::CloseKind::kFin; }
 
@@ -72,7 +75,7 @@ private:
     wire::AnswerReader reader_;
     wire::HttpFraming framing_;
     std::string raw_head_, tail_;
-    bool begun_ = false, held_ = false;
+    bool begun_ = false, held_ = false, upstream_reusable_ = false;
     BodyForm form_ = BodyForm::kOther;
     ClientFraming client_framing_ = ClientFraming::kNone;
     std::size_t relayed_ = 0;

@@ -85,7 +85,8 @@ void Gateway::request(base::Instant now, const net::ServiceRequest& request, Act
     auto exchange = std::make_unique<Exchange>(route_, request, std::move(request_id), now);
     out.upstream.emplace_back(net::Connect{.id = request.id,
                                            .endpoint = {.host = options_.upstream.host, .port = options_.upstream.port, .tls = options_.upstream.tls},
-                                           .timeout = net::kConnectTimeout});
+                                           .timeout = net::kConnectTimeout,
+                                           .reuse = true});
     watch(request.id, *exchange, out);
     live_.emplace(request.id, std::move(exchange));
 }
@@ -135,7 +136,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool upstream_open, A
     if (!bytes.empty()) out.client.emplace_back(net::ServiceSend{id, std::move(bytes)});
     if (!exchange.over()) return;
     out.client.emplace_back(net::ServiceClose{.id = id, .kind = exchange.close_kind(), .keep_alive = exchange.keep_alive()});
-    if (upstream_open) out.upstream.emplace_back(net::Close{.id = id, .kind = net::CloseKind::kFin});
+    if (upstream_open) out.upstream.emplace_back(net::Close{.id = id, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
     out.upstream.emplace_back(net::CancelTimer{id});
     if (exchange.end().answer)
         metrics_.answer(exchange.end().cause);

@@ -1,7 +1,8 @@
 // The gateway between clients and one upstream: requests and upstream events in, actions for both sides out. Sans-IO: no
 // socket, clock or thread; a rim wires it to a server for the clients and to a client host for the upstream.
 //
-// Each request gets a connection of its own to the upstream, whose name is the request's. Nothing is ever tried twice.
+// Each request gets a connection to the upstream for itself, whose name is the request's. One that carried a whole answer is
+// kept for a next request. Nothing that the upstream may have read is ever sent twice.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ TEST(Gateway, ARequestGoesOnWithTheFieldsOfItsConnectionReplaced) {
     bench.connected();
     EXPECT_EQ(bench.sent,
               "POST /v1/chat/completions?x=1 HTTP/1.1\r\nHost: 127.0.0.1:9000\r\nauthorization: Bearer k\r\naccept-encoding: identity\r\n"
-              "via: 1.1 fullstop\r\nx-request-id: abc-1\r\nconnection: close\r\ncontent-length: 16\r\n\r\n{\"max_tokens\":7}");
+              "via: 1.1 fullstop\r\nx-request-id: abc-1\r\ncontent-length: 16\r\n\r\n{\"max_tokens\":7}");
 }
 
 TEST(Gateway, AnAbsoluteTargetAndABasePathBecomeThePathOfTheUpstream) {

@@ -98,7 +98,7 @@ std::string upstream_request(const net::ServiceRequest& request, const wire::Ser
     }
     const std::string_view via = header(request, "via");
     out.append("accept-encoding: identity\r\nvia: ").append(via).append(via.empty() ? "" : ", ").append("1.1 fullstop\r\n");
-    out.append("x-request-id: ").append(request_id).append("\r\nconnection: close\r\n");
+    out.append("x-request-id: ").append(request_id).append("\r\n");
     if (!request.body.empty() || !header(request, "content-length").empty() || !header(request, "transfer-encoding").empty())
         out.append("content-length: ").append(std::to_string(request.body.size())).append("\r\n");
     return out.append("\r\n").append(request.body);

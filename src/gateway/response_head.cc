@@ -80,4 +80,9 @@ bool untrusted_length(const wire::ResponseHead& head) {
     return value_of(head, "content-length").find_first_not_of("0123456789") != std::string_view::npos;
 }
 
+bool stays_open(const wire::ResponseHead& head) {
+    const bool ambiguous = !value_of(head, "transfer-encoding").empty() && !value_of(head, "content-length").empty();
+    return head.version == "1.1" && !ambiguous && lower(value_of(head, "connection")).find("close") == std::string::npos;
+}
+
 }  // namespace fullstop::gateway

@@ -31,4 +31,7 @@ std::string client_head(std::string_view raw, const wire::ResponseHead& head, Cl
 /// A content-length that is repeated or no number: whoever believes it may be wrong.
 bool untrusted_length(const wire::ResponseHead& head);
 
+/// The connection may carry another response behind this one: HTTP/1.1, no "close", and one kind of framing only.
+bool stays_open(const wire::ResponseHead& head);
+
 }  // namespace fullstop::gateway
