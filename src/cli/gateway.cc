@@ -27,15 +27,16 @@ int gateway(World& world, const GatewayWords& words) {
 
     adapters::asio::raise_open_file_limit();
     adapters::asio::Loop loop;
-    auto running = Relaying::start(loop, {.server = {.host = flags->host, .port = flags->port, .certificate_file = {}, .key_file = {}},
-                                          .gateway = {.upstream = flags->upstream,
-                                                      .version = kVersion,
-                                                      .idle = flags->idle,
-                                                      .drain = flags->drain,
-                                                      .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns)}});
+    auto running =
+        Relaying::start(loop, {.server = {.host = flags->host, .port = flags->port, .certificate_file = flags->tls_certificate, .key_file = flags->tls_key},
+                               .gateway = {.upstream = flags->upstream,
+                                           .version = kVersion,
+                                           .idle = flags->idle,
+                                           .drain = flags->drain,
+                                           .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns)}});
     if (!running) return fail(world, running.error());
     if (!flags->quiet) describe(world, *flags);
-    world.out << fmt::format("listening on http://{}:{}\n", shown_host(flags->host), (*running)->port()) << std::flush;
+    world.out << fmt::format("listening on {}://{}:{}\n", flags->tls_key.empty() ? "http" : "https", shown_host(flags->host), (*running)->port()) << std::flush;
 
     int signals = 0, interrupted = 0;
     const auto watch = loop.watch_signals([&](int interrupts) {

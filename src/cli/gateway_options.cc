@@ -14,6 +14,8 @@ namespace fullstop::cli {
 void declare_gateway(CLI::App& app, GatewayWords& words) {
     app.add_option("--upstream", words.upstreams, "URL of the server behind: its root or its /v1 (one in this version)")->required();
     app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one")->capture_default_str();
+    app.add_option("--tls-cert", words.tls_certificate, "PEM certificate chain for the clients: they then speak https (with --tls-key)");
+    app.add_option("--tls-key", words.tls_key, "PEM key of --tls-cert, without a passphrase");
     app.add_option("--idle", words.idle,
                    "longest silence of the server, its head included; an answer that meets it ends with gateway_idle_timeout. 'none': no limit")
         ->capture_default_str();
@@ -24,7 +26,7 @@ void declare_gateway(CLI::App& app, GatewayWords& words) {
         "end by itself never looks as if it had: the stream then ends with one error object that names the cause and who\n"
         "ended it, without [DONE] and without the last chunk, and the connection closes. Of time only silence is limited (and the\n"
         "10 s of connecting); nothing is sent twice, and a client that leaves stops the server's work at once.\n"
-        "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status are the gateway's own.\n"
+        "Prints 'listening on http://HOST:PORT' (https with --tls-cert) when ready. /health, /metrics and /fullstop/status are the gateway's own.\n"
         "\nExamples:\n"
         "  fullstop gateway --upstream http://127.0.0.1:8080                      in front of a server on this machine\n"
         "  fullstop gateway --upstream http://10.0.0.5:8000/v1 --listen 0.0.0.0:8081 --idle 120s   for a whole network\n"
@@ -49,6 +51,10 @@ base::Result<GatewayFlags> read_gateway(const GatewayWords& words) {
     const auto drain = parse_duration(words.drain, "--drain");
     if (!drain) return std::unexpected(drain.error());
     flags.drain = *drain;
+    if (words.tls_certificate.empty() != words.tls_key.empty())
+        return base::usage_error(fmt::format("{} is missing", words.tls_key.empty() ? "--tls-key" : "--tls-cert"), "certificate and key go together");
+    flags.tls_certificate = words.tls_certificate;
+    flags.tls_key = words.tls_key;
     flags.quiet = words.quiet;
     return flags;
 }

@@ -19,7 +19,7 @@ namespace fullstop::cli {
 /// As the user wrote them.
 struct GatewayWords {
     std::vector<std::string> upstreams;
-    std::string listen = "127.0.0.1:8081", idle = "300s", drain = "30s";
+    std::string listen = "127.0.0.1:8081", idle = "300s", drain = "30s", tls_certificate, tls_key;
     bool quiet = false;
 };
 
@@ -29,6 +29,7 @@ struct GatewayFlags {
     std::uint16_t port = 0;
     std::optional<base::Duration> idle;  ///< absent: silence is not limited
     base::Duration drain{};
+    std::string tls_certificate, tls_key;  ///< files; "": plain HTTP
     bool quiet = false;
 };
 

@@ -42,7 +42,7 @@ std::optional<IdlePool::Kept> IdlePool::take(const net::Endpoint& endpoint) {
     }
 }
 
-void IdlePool::drop(std::deque<Entry>::iterator at) {
+void IdlePool::drop(const std::deque<Entry>::iterator& at) {
     at->kept.channel->say_goodbye();
     entries_.erase(at);
 }

@@ -19,7 +19,7 @@ public:
         Descriptor socket;
         std::unique_ptr<Channel> channel;
     };
-    explicit IdlePool(Executor executor) : timer_(executor) {}
+    explicit IdlePool(const Executor& executor) : timer_(executor) {}
     IdlePool(const IdlePool&) = delete;
     IdlePool& operator=(const IdlePool&) = delete;
 
@@ -36,7 +36,7 @@ private:
     };
     void arm();
     void sweep();
-    void drop(std::deque<Entry>::iterator at);
+    void drop(const std::deque<Entry>::iterator& at);
 
     std::deque<Entry> entries_;  ///< oldest first
     SteadyTimer timer_;

@@ -191,10 +191,13 @@ base::Result<TlsContext> TlsContext::client(const TlsClientOptions& options) {
 base::Result<TlsContext> TlsContext::server(const std::string& certificate_file, const std::string& key_file) {
     ERR_clear_error();
     TlsContext made(new_context(TLS_server_method()));
+    // A key with a passphrase is refused: OpenSSL's own answer is to ask on the terminal and wait.
+    SSL_CTX_set_default_passwd_cb(made.context_.get(), [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_certificate_chain_file(made.context_.get(), certificate_file.c_str()) != 1)
         return base::usage_error(fmt::format("cannot use the certificate {}: {}", certificate_file, openssl_words(ERR_get_error())), "give a PEM file");
     if (SSL_CTX_use_PrivateKey_file(made.context_.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1)
-        return base::usage_error(fmt::format("cannot use the key {}: {}", key_file, openssl_words(ERR_get_error())), "give the PEM key of the certificate");
+        return base::usage_error(fmt::format("cannot use the key {}: {}", key_file, openssl_words(ERR_get_error())),
+                                 "give the PEM key of the certificate, without a passphrase");
     return made;
 }
 
