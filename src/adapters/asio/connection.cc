@@ -83,7 +83,8 @@ void Connection::adopt(IdlePool::Kept kept) {
     opened();
 }
 
-/// The server closed a kept connection and acknowledged nothing of what was sent on it: the close was on its way already.
+/// On a kept connection the server closed, or spoke, and has acknowledged nothing of what was sent on it: that was on its way
+/// already, and the request is still nobody's.
 bool Connection::may_send_again() { return kept_ && first_bytes_ && acknowledged_bytes(socket_.native_handle()) == acknowledged_before_; }
 
 void Connection::send_again() {
@@ -263,6 +264,8 @@ void Connection::read_turn() {
 }
 
 void Connection::on_bytes(std::string_view bytes, std::int64_t stamp_real_ns) {
+    // A kept connection on which the server speaks before it can have read the request: an answer to somebody else.
+    if (may_send_again()) return send_again();
     if (std::exchange(first_bytes_, false)) {
         speaks_tls_ = !endpoint_.tls && is_tls_alert(bytes);
         request_ = {};

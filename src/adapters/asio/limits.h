@@ -34,8 +34,11 @@ inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;
 inline constexpr std::size_t kLagBytes = 256 * 1024;
 /// Bytes of a next request that wait while an answer runs; the kernel's buffer holds what follows.  reading pauses
 inline constexpr std::size_t kMaxEarlyBytes = 64 * 1024;
-/// Served connections at once: four times the largest concurrency level of a probe.              accepting pauses
-inline constexpr std::size_t kMaxServedConnections = 4096;
+/// Served connections at once: ten times the largest concurrency level of a probe, at 1.3 KiB each while idle (measured); fewer where
+/// the process may not open two descriptors for each.    the one longest without a whole request is closed; if none, accepting pauses
+inline constexpr std::size_t kMaxServedConnections = 10'000;
+/// Descriptors left for everything else.
+inline constexpr std::size_t kReservedDescriptors = 64;
 /// From the first byte of a request to its last: a slow sender holds a connection no longer.     408 and close
 inline constexpr base::Duration kRequestTimeout = std::chrono::seconds(30);
 /// A kept connection without a next request.                                                     closed

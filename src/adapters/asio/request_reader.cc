@@ -21,7 +21,8 @@ using ErrorCode = ::boost::beast::error_code;
 
 struct RequestReader::State {
     http::request_parser<http::string_body> parser;
-    bool continue_answered = false;
+    bool continue_answered = false, head_checked = false, folded = false, doubtful = false;
+    std::map<std::string, std::string> headers;
     int status = 400;
     std::string text;
 };
@@ -34,6 +35,9 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+/// A field that goes on in a next line (obs-fold). Servers disagree on what it then says.
+bool has_folded_line(std::string_view head) { return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos; }
+
 }  // namespace
 
 RequestReader::RequestReader(RequestLimits limits) : limits_(limits) { next(); }
@@ -41,35 +45,64 @@ RequestReader::~RequestReader() = default;
 
 void RequestReader::next() {
     state_ = std::make_unique<State>();
-    state_->parser.eager(true);
+    state_->parser.eager(false);  // it stops behind the head, which is looked at before anything else is believed
     // Beast counts the start line to the head as well; its type for the limit is 32 bits wide.
     state_->parser.header_limit(static_cast<std::uint32_t>(limits_.head_bytes));
     state_->parser.body_limit(limits_.body_bytes);
 }
 
 RequestReader::Status RequestReader::read(std::string& bytes) {
+    // Beast takes a head only as a whole.
+    if (!state_->parser.is_header_done()) state_->folded = has_folded_line(std::string_view(bytes).substr(0, bytes.find("\r\n\r\n")));
     ErrorCode error;
     std::size_t taken = 0;
     while (taken < bytes.size() && !state_->parser.is_done()) {
         const std::size_t some = state_->parser.put(::boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
         taken += some;
-        if (error) break;
+        if (error || (state_->parser.is_header_done() && is_doubtful())) break;
     }
     bytes.erase(0, taken);
     if (error == http::error::need_more) error = {};
-    if (!error && !state_->parser.is_header_done() && bytes.size() > limits_.head_bytes) error = http::error::header_limit;
-    if (!error) return state_->parser.is_done() ? Status::kWhole : Status::kMore;
-    if (error == http::error::header_limit) {
-        state_->status = 431;
-        state_->text = fmt::format("the request head is longer than {} bytes", limits_.head_bytes);
-    } else if (error == http::error::body_limit) {
-        state_->status = 413;
-        state_->text = fmt::format("the request body is longer than {} bytes", limits_.body_bytes);
-    } else {
-        state_->status = 400;
-        state_->text = fmt::format("this is not an HTTP/1.1 request: {}", error.message());
-    }
+    if (!error && !state_->parser.is_done() && bytes.size() > limits_.head_bytes) error = http::error::header_limit;
+    if (error == http::error::header_limit) return refuse(431, fmt::format("the request head is longer than {} bytes", limits_.head_bytes));
+    if (error == http::error::body_limit) return refuse(413, fmt::format("the request body is longer than {} bytes", limits_.body_bytes));
+    if (error) return refuse(400, fmt::format("this is not an HTTP/1.1 request: {}", error.message()));
+    if (state_->doubtful) return Status::kRefused;
+    return state_->parser.is_done() ? Status::kWhole : Status::kMore;
+}
+
+RequestReader::Status RequestReader::refuse(int status, std::string text) {
+    state_->status = status;
+    state_->text = std::move(text);
     return Status::kRefused;
+}
+
+/// Looks at a head once, and keeps its fields: those of a trailer are added to Beast's message later.
+bool RequestReader::is_doubtful() {
+    if (std::exchange(state_->head_checked, true)) return state_->doubtful;
+    state_->parser.eager(true);
+    const auto& message = state_->parser.get();
+    std::size_t hosts = 0;
+    for (const auto& field : message) {
+        hosts += field.name() == http::field::host ? 1 : 0;
+        std::string& value = state_->headers[lower(std::string_view(field.name_string()))];
+        if (!value.empty()) value += ", ";
+        value += std::string_view(field.value());
+    }
+    const auto coding = state_->headers.find("transfer-encoding");
+    const auto doubt = [this](int status, const char* text) {
+        refuse(status, text);
+        state_->doubtful = true;
+    };
+    if (state_->folded)
+        doubt(400, "a header goes on in a next line");
+    else if (coding != state_->headers.end() && message.version() < 11)
+        doubt(400, "HTTP/1.0 knows no Transfer-Encoding");
+    else if (coding != state_->headers.end() && lower(coding->second) != "chunked")
+        doubt(501, "of Transfer-Encoding only 'chunked' is understood");
+    else if (hosts > 1)  // a request that has none misleads nobody
+        doubt(400, "there is more than one Host header");
+    return state_->doubtful;
 }
 
 bool RequestReader::wants_continue() {
@@ -82,12 +115,8 @@ bool RequestReader::has_begun() const { return state_->parser.got_some(); }
 
 net::ServiceRequest RequestReader::take(net::ConnectionId id) {
     auto& message = state_->parser.get();
-    net::ServiceRequest request{.id = id, .method = std::string(message.method_string()), .target = std::string(message.target()), .headers = {}, .body = {}};
-    for (const auto& field : message) {
-        std::string& value = request.headers[lower(std::string_view(field.name_string()))];
-        if (!value.empty()) value += ", ";
-        value += std::string_view(field.value());
-    }
+    net::ServiceRequest request{
+        .id = id, .method = std::string(message.method_string()), .target = std::string(message.target()), .headers = std::move(state_->headers), .body = {}};
     request.body = std::move(message.body());
     return request;
 }

@@ -1,5 +1,6 @@
 // Bytes of one client -> one bounded HTTP/1.1 request, or the answer to give when it is none. Beast's parser does the
-// reading; this file sets its bounds and turns its complaints into a status and a sentence.
+// reading; this file sets its bounds, refuses what another reader of the same bytes (a proxy in front) may understand
+// otherwise, and turns complaints into a status and a sentence. Trailers are read and dropped: they are no headers.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +43,8 @@ public:
 
 private:
     struct State;
+    Status refuse(int status, std::string text);
+    bool is_doubtful();
     std::unique_ptr<State> state_;
     RequestLimits limits_;
 };

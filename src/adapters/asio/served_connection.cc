@@ -17,7 +17,7 @@ ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd,
       state_(tls != nullptr ? State::kShaking : State::kReading) {}
 
 void ServedConnection::start() {
-    arm(state_ == State::kShaking ? kRequestTimeout : kIdleConnectionTimeout);
+    arm(state_ == State::kShaking ? keeper_->options().request_timeout : kIdleConnectionTimeout);
     pump();
 }
 
@@ -65,7 +65,7 @@ void ServedConnection::read_turn() {
 void ServedConnection::advance() {
     switch (reader_.read(early_)) {
         case RequestReader::Status::kMore:
-            if (!std::exchange(request_timed_, true)) arm(kRequestTimeout);
+            if (!std::exchange(request_timed_, true)) arm(keeper_->options().request_timeout);
             if (reader_.wants_continue()) {
                 unsent_.append("HTTP/1.1 100 Continue\r\n\r\n");
                 flush();
@@ -143,6 +143,7 @@ void ServedConnection::flushed() {
     if (keep_) {
         reader_.next();
         request_timed_ = false;
+        waiting_since_ = std::chrono::steady_clock::now();
         state_ = State::kReading;
         arm(kIdleConnectionTimeout);
         return pump_soon();
@@ -178,6 +179,8 @@ void ServedConnection::lose_client(bool reset) {
 void ServedConnection::close_if_idle() {
     if (state_ == State::kReading && early_.empty() && !reader_.has_begun()) close(false);
 }
+
+void ServedConnection::make_room() { close(false); }
 
 void ServedConnection::drop() { close(true); }
 

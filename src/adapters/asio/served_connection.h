@@ -42,10 +42,14 @@ public:
     ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd, const TlsContext* tls);
 
     void start();
-    void send(std::string bytes);                   ///< of the running answer
-    void answered(net::CloseKind kind, bool keep);  ///< the running answer is over
-    void close_if_idle();                           ///< no request has begun
-    void drop();                                    ///< the server goes away: reset, nothing is told
+    void send(std::string bytes);                                                               ///< of the running answer
+    void answered(net::CloseKind kind, bool keep);                                              ///< the running answer is over
+    void close_if_idle();                                                                       ///< no request has begun
+    bool is_waiting() const { return state_ == State::kReading || state_ == State::kShaking; }  ///< for a whole request
+    bool has_begun() const { return reader_.has_begun() || !early_.empty(); }
+    std::chrono::steady_clock::time_point waiting_since() const { return waiting_since_; }
+    void make_room();  ///< closes a waiting connection
+    void drop();       ///< the server goes away: reset, nothing is told
 
 private:
     enum class State { kShaking, kReading, kAnswering, kFlushing, kLingering, kClosed };
@@ -76,6 +80,7 @@ private:
     RequestReader reader_;
     State state_;
     net::ConnectionId request_ = 0;
+    std::chrono::steady_clock::time_point waiting_since_ = std::chrono::steady_clock::now();
     std::string early_;  ///< received and not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <deque>
 #include <optional>
@@ -25,6 +27,8 @@ namespace {
 constexpr int kAcceptsPerTurn = 64;
 /// As much as the kernel allows (net.core.somaxconn): a probe opens all its connections in one moment.
 constexpr int kBacklog = 4096;
+/// Of a full house, closed for those who wait outside.
+constexpr std::size_t kClosedAtOnce = 64;
 
 base::Error listen_error(int error, const ServerOptions& options) {
     const std::string where = fmt::format("{}:{}", options.host, options.port);
@@ -65,6 +69,13 @@ std::uint16_t port_of(int fd) {
     return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+/// Each client may need a descriptor towards a server as well.
+std::size_t connections_for_descriptors() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMaxServedConnections;
+    return std::max<std::size_t>(limit.rlim_cur, kReservedDescriptors + 2) / 2 - kReservedDescriptors / 2;
+}
+
 }  // namespace
 
 struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<State> {
@@ -80,6 +91,8 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
 
     void wait_for_clients();
     void accept_clients();
+    bool make_room();
+    void pause_accepting();
     void run(const std::function<void(base::Instant, net::ServiceActions&)>& decide);
     void perform(net::ServiceSend& send);
     void perform(net::ServiceClose& close);
@@ -116,7 +129,7 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
 // Clients ------------------------------------------------------------------------------------------------------------------
 
 void Server::State::wait_for_clients() {
-    if (is_draining || accepting || connections.size() >= kMaxServedConnections) return;
+    if (is_draining || accepting) return;
     accepting = true;
     listener.async_wait(Descriptor::wait_read, [watch = weak_from_this()](const ErrorCode& error) {
         const auto self = watch.lock();
@@ -127,16 +140,14 @@ void Server::State::wait_for_clients() {
 }
 
 void Server::State::accept_clients() {
-    for (int i = 0; i < kAcceptsPerTurn && connections.size() < kMaxServedConnections; ++i) {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+        if (connections.size() >= chosen_options.max_connections && !make_room()) return pause_accepting();
         const int fd = ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno == ECONNABORTED || errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            pause.expires_after(kAcceptPause);
-            pause.async_wait([watch = weak_from_this()](const ErrorCode& error) {
-                if (const auto self = watch.lock(); self && !error) self->wait_for_clients();
-            });
-            return;
+            if ((errno == EMFILE || errno == ENFILE) && make_room()) continue;
+            return pause_accepting();
         }
         const int on = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -145,6 +156,26 @@ void Server::State::accept_clients() {
         connection->start();
     }
     wait_for_clients();
+}
+
+void Server::State::pause_accepting() {
+    pause.expires_after(kAcceptPause);
+    pause.async_wait([watch = weak_from_this()](const ErrorCode& error) {
+        if (const auto self = watch.lock(); self && !error) self->wait_for_clients();
+    });
+}
+
+/// Nobody keeps others out by being silent: the connections longest without a request go, those with half a request last.
+/// Several at once, because finding them means looking at all.
+bool Server::State::make_room() {
+    std::vector<std::shared_ptr<ServedConnection>> waiting;
+    for (const auto& [raw, connection] : connections)
+        if (connection->is_waiting()) waiting.push_back(connection);
+    const std::size_t count = std::min(waiting.size(), kClosedAtOnce);
+    const auto later = std::next(waiting.begin(), static_cast<std::ptrdiff_t>(count));
+    std::ranges::partial_sort(waiting, later, {}, [](const auto& connection) { return std::pair(connection->has_begun(), connection->waiting_since()); });
+    for (std::size_t i = 0; i < count; ++i) waiting[i]->make_room();
+    return count > 0;
 }
 
 void Server::State::closed(ServedConnection& connection) {
@@ -232,6 +263,7 @@ base::Result<std::unique_ptr<Server>> Server::listen(Loop& loop, net::Service& s
         if (!made) return std::unexpected(made.error());
         tls = std::move(*made);
     }
+    options.max_connections = std::min(options.max_connections, connections_for_descriptors());
     const auto fd = open_listener(options);
     if (!fd) return std::unexpected(fd.error());
     auto state = std::make_shared<State>(loop, service, std::move(options), std::move(tls), *fd);

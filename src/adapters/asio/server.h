@@ -26,6 +26,8 @@ struct ServerOptions {
     std::size_t max_head_bytes = kMaxRequestHeadBytes;
     std::size_t max_body_bytes = kMaxRequestBodyBytes;
     std::size_t max_backlog_bytes = kMaxResponseBacklogBytes;
+    std::size_t max_connections = kMaxServedConnections;
+    base::Duration request_timeout = kRequestTimeout;
 };
 
 class Server {
