@@ -45,7 +45,7 @@ CADDY = """
     auto_https off
     storage file_system {folder}/storage
 }}
-http://127.0.0.1:{port} {{
+http://:{port} {{
     bind 127.0.0.1
     reverse_proxy 127.0.0.1:{upstream}
 }}
@@ -88,11 +88,12 @@ class Nginx:
 class Haproxy:
     name, packages = "haproxy no-delay", ["haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"]
 
-    def __init__(self, deps):
+    def __init__(self, deps, text=HAPROXY):
+        self._text = text
         self._program, self._environment = debian_programs.find("haproxy", self.packages, deps), debian_programs.library_path(deps)
 
     def command(self, folder, port, upstream):
-        return [self._program, "-db", "-q", "-f", write(folder / "haproxy.cfg", HAPROXY.format(port=port, upstream=upstream))]
+        return [self._program, "-db", "-q", "-f", write(folder / "haproxy.cfg", self._text.format(port=port, upstream=upstream))]
 
     def environment(self):
         return self._environment
@@ -101,11 +102,12 @@ class Haproxy:
 class Caddy:
     name, packages = "caddy", ["caddy"]
 
-    def __init__(self, deps):
+    def __init__(self, deps, text=CADDY):
+        self._text = text
         self._program = debian_programs.find("caddy", self.packages, deps)
 
     def command(self, folder, port, upstream):
-        text = CADDY.format(folder=folder, port=port, upstream=upstream)
+        text = self._text.format(folder=folder, port=port, upstream=upstream)
         return [self._program, "run", "--config", write(folder / "Caddyfile", text), "--adapter", "caddyfile"]
 
     def environment(self):
