@@ -96,7 +96,7 @@ class Mock:
 def load(port, shape, seconds):
     users, events, gap_us = SHAPES[shape]
     command = [*real_time(MOCK_CORE, 10), program("sse_load"), "--port", str(port), "--users", str(users), "--seconds", str(seconds), "--events", str(events),
-               "--spread-us", str(gap_us)]
+               "--spread-us", str(11 * gap_us)]  # eleven gaps: every user then has a moment of its own within the gap
     return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=True).stdout)
 
 

@@ -109,8 +109,9 @@ public:
 
 class HostileClient : public ::testing::Test {
 protected:
-    void listen(std::size_t max_connections, base::Duration request_timeout) {
+    void listen(std::size_t max_connections, base::Duration request_timeout, std::size_t max_unfinished_bytes = kMaxUnfinishedRequestBytes) {
         ServerOptions options;
+        options.max_unfinished_bytes = max_unfinished_bytes;
         options.max_connections = max_connections;
         options.request_timeout = request_timeout;
         server = std::move(*Server::listen(loop, service, std::move(options)));
@@ -145,6 +146,26 @@ TEST_F(HostileClient, AHeadThatComesByteByByteHasALimit) {
             ::usleep(10'000);
         }
         EXPECT_THAT(answer, StartsWith("HTTP/1.1 408"));
+        ::close(fd);
+    });
+}
+
+TEST_F(HostileClient, UnfinishedRequestsTogetherHaveALimit) {
+    listen(100, std::chrono::seconds(20), 150'000);
+    run([&] {
+        const std::string half = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 70000\r\n\r\n" + std::string(60'000, 'x');
+        std::vector<int> clients;
+        for (int i = 0; i < 3; ++i) {
+            clients.push_back(connect_to(server->port()));
+            send_all(clients.back(), half);
+            ::usleep(20'000);
+        }
+        EXPECT_THAT(receive_until(clients[2], "}}"), StartsWith("HTTP/1.1 503"));
+        send_all(clients[0], std::string(10'000, 'x'));
+        EXPECT_THAT(receive_until(clients[0], "ok"), StartsWith("HTTP/1.1 200")) << "who came before may finish";
+        const int fd = connect_to(server->port());
+        EXPECT_THAT(ask(fd), StartsWith("HTTP/1.1 200")) << "what was taken or refused is not counted";
+        for (const int each : clients) ::close(each);
         ::close(fd);
     });
 }

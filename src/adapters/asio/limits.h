@@ -27,6 +27,8 @@ inline constexpr base::Duration kIdleUpstreamTimeout = std::chrono::seconds(4);
 inline constexpr std::size_t kMaxRequestHeadBytes = 32 * 1024;
 /// Request body: a 128k-token prompt in JSON is about 1 MiB.                                     413 and close
 inline constexpr std::size_t kMaxRequestBodyBytes = 8 * 1024 * 1024;
+/// Of all requests that have not come whole, together: a thousand ordinary ones, or 32 of the largest.    503 and close
+inline constexpr std::size_t kMaxUnfinishedRequestBytes = 256 * 1024 * 1024;
 /// Response bytes waiting for one slow client, beyond the kernel's own buffers: thousands of events. A client that far
 /// behind will not catch up, and must not cost the others memory.                               reset, client_left
 inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;

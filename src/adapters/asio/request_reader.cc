@@ -126,7 +126,8 @@ int RequestReader::refusal_status() const { return state_->status; }
 std::string RequestReader::refusal_text() const { return state_->text; }
 
 std::string refusal_response(int status, std::string_view message) {
-    const ::boost::json::value document = {{"error", {{"message", message}, {"type", "invalid_request_error"}, {"code", status}}}};
+    const ::boost::json::value document = {
+        {"error", {{"message", message}, {"type", status < 500 ? "invalid_request_error" : "server_error"}, {"code", status}}}};
     const std::string body = ::boost::json::serialize(document);
     const auto reason = http::obsolete_reason(static_cast<http::status>(status));
     return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,

@@ -55,11 +55,15 @@ void ServedConnection::read_turn() {
         if (io.status == Io::Status::kReset) return lose_client(false);
         if (state_ == State::kLingering) continue;
         early_.append(buffer.data(), io.bytes);
+        held_ += io.bytes;
+        if (!keeper_->hold(io.bytes) && state_ == State::kReading) return refuse(503, "too many unfinished requests at once");
         if (state_ == State::kReading) advance();
         if (state_ == State::kClosed) return;
     }
     pump_soon();
 }
+
+void ServedConnection::let_go(std::size_t but) { keeper_->let_go(std::exchange(held_, but) - but); }
 
 /// Gives waiting bytes to the reader, until it wants more, has a request or refuses.
 void ServedConnection::advance() {
@@ -75,6 +79,7 @@ void ServedConnection::advance() {
         case RequestReader::Status::kWhole:
             timer_.cancel();
             state_ = State::kAnswering;
+            let_go(early_.size());
             request_ = keeper_->new_request(*this);
             return keeper_->request(reader_.take(request_));
     }
@@ -84,6 +89,9 @@ void ServedConnection::refuse(int status, std::string_view message) {
     keep_ = false;
     close_kind_ = net::CloseKind::kFin;
     state_ = State::kFlushing;
+    early_ = {};
+    reader_.next();
+    let_go(0);
     unsent_.append(refusal_response(status, message));
     arm(kFlushTimeout);
     flush();
@@ -194,6 +202,7 @@ void ServedConnection::close(bool reset) {
     timer_.cancel();
     channel_.reset();
     unsent_.clear();
+    let_go(0);
     ErrorCode ignored;
     socket_.close(ignored);
     std::exchange(keeper_, nullptr)->closed(*this);

@@ -28,6 +28,9 @@ public:
     virtual void client_lags(net::ConnectionId id, bool lags) = 0;
     /// The connection is closed; the keeper forgets it, which may destroy it once its handlers have run.
     virtual void closed(ServedConnection& connection) = 0;
+    /// Bytes of requests that are not whole; false when all connections together hold too many.
+    virtual bool hold(std::size_t bytes) = 0;
+    virtual void let_go(std::size_t bytes) = 0;
     virtual bool draining() const = 0;
     virtual const ServerOptions& options() const = 0;
     virtual std::array<char, net::kReadBytes>& buffer() = 0;
@@ -59,6 +62,7 @@ private:
     void advance();
     void read_turn();
     void on_end();
+    void let_go(std::size_t but);
     void refuse(int status, std::string_view message);
     void flush();
     void flush_some();
@@ -81,7 +85,8 @@ private:
     State state_;
     net::ConnectionId request_ = 0;
     std::chrono::steady_clock::time_point waiting_since_ = std::chrono::steady_clock::now();
-    std::string early_;  ///< received and not yet taken by the reader
+    std::size_t held_ = 0;  ///< of what the keeper counts
+    std::string early_;     ///< received and not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
     net::CloseKind close_kind_ = net::CloseKind::kFin;

@@ -104,6 +104,8 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void client_left(net::ConnectionId id) override;
     void client_lags(net::ConnectionId id, bool lags) override;
     void closed(ServedConnection& connection) override;
+    bool hold(std::size_t bytes) override { return (unfinished_bytes += bytes) <= chosen_options.max_unfinished_bytes; }
+    void let_go(std::size_t bytes) override { unfinished_bytes -= bytes; }
     bool draining() const override { return is_draining; }
     const ServerOptions& options() const override { return chosen_options; }
     std::array<char, net::kReadBytes>& buffer() override { return read_buffer; }
@@ -118,6 +120,7 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>> connections;
     std::unordered_map<net::ConnectionId, ServedConnection*> answering;
     net::ConnectionId last_request = 0;
+    std::size_t unfinished_bytes = 0;
     std::array<char, net::kReadBytes> read_buffer{};
     net::ServiceActions actions;
     std::deque<net::ConnectionId> left;                      ///< clients that went while the service's actions were carried out

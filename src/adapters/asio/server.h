@@ -27,6 +27,7 @@ struct ServerOptions {
     std::size_t max_body_bytes = kMaxRequestBodyBytes;
     std::size_t max_backlog_bytes = kMaxResponseBacklogBytes;
     std::size_t max_connections = kMaxServedConnections;
+    std::size_t max_unfinished_bytes = kMaxUnfinishedRequestBytes;
     base::Duration request_timeout = kRequestTimeout;
 };
 
