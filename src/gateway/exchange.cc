@@ -68,7 +68,7 @@ void Exchange::read_copy(std::string_view bytes) {
 void Exchange::received(std::string_view bytes, base::Instant at, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
     last_byte_ = now_ = at;
-    read_copy(bytes);
+    const std::string_view all = bytes;
     std::string body;
     while (!bytes.empty() && !framing_.complete()) {
         const std::string_view before = bytes;
@@ -76,6 +76,8 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         if (!begun_) raw_head_.append(before.substr(0, before.size() - bytes.size()));
         if (framing_.overflowed()) return finish(Stop::kTooLarge, "the upstream's response head is too large", out);
         if (framing_.malformed()) {
+            // What follows is not passed on, so what it says must not count as said.
+            read_copy(all.substr(0, all.size() - before.size()));
             relay(body, out);
             return finish(Stop::kMalformed, begun_ ? "the upstream's chunk framing is broken" : "the upstream's bytes are no HTTP response", out);
         }
@@ -87,6 +89,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         if (head_only_ && begun_) break;
         body += piece;
     }
+    read_copy(all.substr(0, all.size() - bytes.size()));
     relay(body, out);
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (framing_.complete() || (head_only_ && begun_)) return finish(Stop::kFramed, "", out);
