@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and runs each for SECONDS (default 60), beginning with the captures of tests/golden and what earlier runs found
+# (build-fuzz/corpus). A finding ends the run with an error and leaves its input in build-fuzz/findings.
+#
+#   fuzz/run.sh [SECONDS] [TARGET...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+targets=("${@:2}")
+((${#targets[@]})) || targets=(request_fuzz framing_fuzz dialect_fuzz exchange_fuzz)
+[[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
+ninja -C build-fuzz "${targets[@]}" >build-fuzz/build.log || { tail -n 30 build-fuzz/build.log >&2; exit 1; }
+mkdir -p build-fuzz/findings build-fuzz/seeds/{request,framing,dialect,exchange}_fuzz
+# The targets' first two bytes are choice and pattern.
+for file in tests/golden/captures/*.raw; do
+    for target in framing dialect exchange; do
+        { printf 'A0'; cat "$file"; } >"build-fuzz/seeds/${target}_fuzz/$(basename "$file")"
+    done
+done
+printf 'A0POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n' \
+    >build-fuzz/seeds/request_fuzz/two
+status=0
+for target in "${targets[@]}"; do
+    mkdir -p "build-fuzz/corpus/$target"
+    echo "$target: $seconds s"
+    "build-fuzz/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -use_value_profile=1 -print_final_stats=1 \
+        -artifact_prefix="build-fuzz/findings/$target-" "build-fuzz/corpus/$target" "build-fuzz/seeds/$target" >"build-fuzz/$target.log" 2>&1 ||
+        { status=1; echo "$target: FINDING" >&2; grep -E 'finding:|ERROR|Test unit|SUMMARY' "build-fuzz/$target.log" >&2; }
+    grep -E 'number_of_executed_units|new_units_added' "build-fuzz/$target.log" || true
+done
+exit $status
