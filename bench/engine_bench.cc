@@ -1,20 +1,23 @@
 // What does the engine make of the model? Tokens a second at batch 1, 2, 4, 8, the share of a step that is not the model's,
-// and what seven running answers feel of a long prompt that arrives. No network: Backend and Engine in one thread.
+// what seven running answers feel of a long prompt that arrives, and how many texts one prompt and seed get in many loads, in
+// a pool too small for them. No network: Backend and Engine in one thread.
 // Prints one JSON document a line; bench/engine.py runs it beside llama-batched-bench of the same source.
 //
 //   engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off] [--threads 2]
-//                [--batches 1,2,4,8] [--prompt 128] [--tokens 128] [--long-prompt 900] [--itl-target MS]
+//                [--batches 1,2,4,8|none] [--prompt 128] [--tokens 128] [--long-prompt 900] [--itl-target MS] [--loads 0]
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "adapters/llama/backend.h"
+#include "base/random.h"
 #include "engine/engine.h"
 
 namespace {
@@ -30,6 +33,7 @@ struct Settings {
     std::vector<int> batches = {1, 2, 4, 8};
     std::int64_t prompt = 128, tokens = 128, long_prompt = 900;
     std::optional<base::Duration> itl_target;
+    int loads = 0;
 };
 
 base::Instant now() { return base::Instant(std::chrono::duration_cast<base::Duration>(std::chrono::steady_clock::now().time_since_epoch())); }
@@ -145,6 +149,60 @@ void long_prompt(engine::Backend& backend, const Settings& settings) {
     std::fflush(stdout);
 }
 
+/// One question with one seed, alone and then in `loads` loads of seven others that come, are paused and leave at random.
+void distinct_texts(engine::Backend& backend, const Settings& settings) {
+    constexpr engine::SequenceId kMeasured = 1;
+    std::map<std::string, int> texts;
+    std::int64_t pauses = 0;
+    base::Random random(1);
+    for (int load = 0; load <= settings.loads; ++load) {
+        engine::Engine engine(backend, {.admission = engine::AdmissionMode::kEager});
+        engine::EngineEvents events;
+        std::string text;
+        bool ended = false;
+        const auto ask = [&](engine::SequenceId id, std::string question, double temperature, engine::Priority priority) {
+            engine.submit(now(),
+                          {.id = id,
+                           .arrived = now(),
+                           .prompt = std::vector<answer::Message>{{"user", std::move(question)}},
+                           .sampling = {.temperature = temperature, .seed = 7},
+                           .max_tokens = Tokens{60},
+                           .priority = priority},
+                          events);
+        };
+        const auto step = [&] {
+            if (!engine.plan(now(), events)) return false;
+            engine.compute();
+            engine.commit(now(), events);
+            for (const auto& event : std::exchange(events, {})) {
+                if (const auto* produced = std::get_if<engine::Produced>(&event); produced && produced->id == kMeasured) text += produced->text;
+                if (const auto* over = std::get_if<engine::Ended>(&event); over && over->id == kMeasured) {
+                    text += over->text;
+                    ended = true;
+                    pauses += over->end.numbers.swaps + over->end.numbers.recomputes;
+                }
+            }
+            return true;
+        };
+        const auto others = load == 0 ? 0U : 7U;
+        const auto before = random.below(others + 1);
+        for (engine::SequenceId id = 2; id < 2 + others; ++id) {
+            if (id - 2 == before) ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
+            ask(id, fmt::format("Tell me {} things about the number {}.", random.below(20), random.below(1000)), 0.8, engine::Priority::kNormal);
+            for (auto steps = random.below(8); steps > 0; --steps) step();
+        }
+        if (before == others) ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
+        for (int steps = 0; !ended && step(); ++steps)
+            if (random.below(25) == 0) engine.cancel(now(), 2 + random.below(others + 1), answer::Cause::kClientCancelled, "", events);
+        ++texts[text];
+        engine.cancel_all(now(), answer::Cause::kClientCancelled, "", events);
+    }
+    fmt::print(R"({{"what":"distinct_texts","layout":"{}","kv_type":"{}","load_invariant":"{}","pool":{},"loads":{},"texts":{},"pauses_of_the_measured":{}}})"
+               "\n",
+               backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant, backend.facts().pool.count, settings.loads, texts.size(),
+               pauses);
+}
+
 std::optional<Settings> read(int argc, char** argv) {
     if (argc < 2 || argc % 2 != 0) return std::nullopt;
     Settings settings;
@@ -170,10 +228,15 @@ std::optional<Settings> read(int argc, char** argv) {
             settings.tokens = number();
         else if (name == "--long-prompt")
             settings.long_prompt = number();
+        else if (name == "--loads")
+            settings.loads = static_cast<int>(number());
+        else if (name == "--kv-tokens")
+            settings.load.kv_tokens = Tokens{number()};
         else if (name == "--itl-target")
             settings.itl_target = std::chrono::milliseconds(number());
         else if (name == "--batches") {
             settings.batches.clear();
+            if (value == "none") continue;
             for (std::string_view rest = value; !rest.empty();) {
                 settings.batches.push_back(std::atoi(std::string(rest).c_str()));
                 const auto comma = rest.find(',');
@@ -191,8 +254,8 @@ int main(int argc, char** argv) {
     const auto settings = read(argc, argv);
     if (!settings) {
         fmt::print(stderr,
-                   "engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off] [--threads N] [--batches 1,2,4,8]\n"
-                   "             [--prompt N] [--tokens N] [--long-prompt N, 0: without] [--itl-target MS]\n");
+                   "engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off] [--threads N] [--batches 1,2,4,8|none]\n"
+                   "             [--prompt N] [--tokens N] [--long-prompt N, 0: without] [--itl-target MS] [--loads N] [--kv-tokens N]\n");
         return 2;
     }
     auto backend = llama::load(settings->load);
@@ -202,5 +265,6 @@ int main(int argc, char** argv) {
     }
     for (const int batch : settings->batches) decode(**backend, *settings, batch);
     if (settings->long_prompt > 0) long_prompt(**backend, *settings);
+    if (settings->loads > 0) distinct_texts(**backend, *settings);
     return 0;
 }

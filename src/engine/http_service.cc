@@ -47,6 +47,9 @@ void send(ConnectionId id, std::string bytes, ServiceActions& out) { out.emplace
 
 wire::Headers retry_after(base::Duration wait) { return {{"Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(wait).count())}}; }
 
+/// SSE clients pass over it; what stands between them and us sees that the stream lives.
+constexpr std::string_view kComment = ": the answer goes on\n\n";
+
 std::string event_chunk(std::string_view data) { return wire::chunk(wire::sse_event(data)); }
 
 }  // namespace
@@ -98,12 +101,13 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
                  return status_body(s.facts_, {.version = s.options_.version,
                                                .max_queue = s.options_.max_queue,
                                                .admission = s.options_.admission,
-                                               .draining = s.draining_,
+                                               .draining = s.drained_by_.has_value(),
                                                .occupancy = s.occupancy_,
                                                .ends = s.metrics_.ends()});
              }},
         Page{"/metrics", kPrometheus, [](const HttpService& s) { return s.metrics_.text(s.occupancy_, s.facts_.max_sequences); }},
-        Page{"/health", kJson, [](const HttpService& s) -> std::string { return s.draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})"; }},
+        Page{"/health", kJson,
+             [](const HttpService& s) -> std::string { return s.drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"; }},
     };
     const auto wrong_method = [&](std::string_view wanted) {
         reply(405, kJson, error_body(fmt::format("{} takes {}", path, wanted), "invalid_request_error", "method_not_allowed"));
@@ -111,7 +115,7 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
     for (const Page& page : kPages) {
         if (path != page.path) continue;
         if (request.method != "GET") return wrong_method("GET");
-        return reply(path == "/health" && draining_ ? 503 : 200, page.type, page.body(*this));
+        return reply(path == "/health" && drained_by_.has_value() ? 503 : 200, page.type, page.body(*this));
     }
     if (path != "/v1/chat/completions" && path != "/v1/completions")
         return reply(404, kJson, error_body(fmt::format("there is no {} here", path), "invalid_request_error", "not_found"));
@@ -125,7 +129,8 @@ void HttpService::completion(Instant now, Route route, net::ServiceRequest reque
                             const wire::Headers& more = {}) {
         respond(request.id, status, kJson, error_body(message, type, code, parameter), request_id, keep, out, more);
     };
-    if (draining_) return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
+    if (drained_by_.has_value())
+        return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
     auto parsed = parse_completion(route, request.body);
     if (!parsed) return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter", parsed.error().parameter);
     if (!parsed->model.empty() && parsed->model != facts_.name)
@@ -160,14 +165,32 @@ void HttpService::client_left(Instant, ConnectionId id, ServiceActions&) {
 }
 
 void HttpService::drain(Instant now, ServiceActions& out) {
-    draining_ = true;
-    out.emplace_back(net::ServiceWake{now + options_.drain});
+    drained_by_ = now + options_.drain;
+    wake_by(*drained_by_, out);
 }
 
-void HttpService::wake(Instant, ServiceActions&) {
-    if (draining_)
+/// The host knows one time to wake us; the earliest counts.
+void HttpService::wake_by(Instant at, ServiceActions& out) {
+    if (wake_ && *wake_ <= at) return;
+    wake_ = at;
+    out.emplace_back(net::ServiceWake{at});
+}
+
+void HttpService::wake(Instant now, ServiceActions& out) {
+    wake_.reset();
+    if (drained_by_ && *drained_by_ <= now)
         send_(CancelAll{.cause = answer::Cause::kAbortedByServer,
                         .detail = fmt::format("the server is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.drain))});
+    else if (drained_by_)
+        wake_by(*drained_by_, out);
+    for (auto& [id, live] : live_) {
+        if (!live.head_sent) continue;
+        if (now - live.last_sent >= kHeartbeat) {
+            send(id, wire::chunk(kComment), out);
+            live.last_sent = now;
+        }
+        wake_by(live.last_sent + kHeartbeat, out);
+    }
 }
 
 void HttpService::deliver(const EngineEvents& events, const Occupancy& occupancy, ServiceActions& out) {
@@ -194,11 +217,16 @@ void HttpService::on(const Admitted& event, ServiceActions& out) {
                            {{"Connection", live.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", live.names.request_id}, {"Server", "fullstop"}}),
          out);
     live.head_sent = true;
+    live.last_sent = event.at;
+    wake_by(event.at + kHeartbeat, out);
 }
 
 void HttpService::on(const Produced& event, ServiceActions& out) {
     metrics_.token(event);
-    if (const auto found = live_.find(event.id); found != live_.end()) show(event.id, found->second, event.text, event.tokens, out);
+    const auto found = live_.find(event.id);
+    if (found == live_.end()) return;
+    if (!event.text.empty()) found->second.last_sent = event.at;
+    show(event.id, found->second, event.text, event.tokens, out);
 }
 
 void HttpService::show(ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, ServiceActions& out) const {

@@ -42,7 +42,7 @@ public:
 
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
-    /// The drain limit was reached.
+    /// The drain limit was reached, or a stream was silent for kHeartbeat.
     void wake(base::Instant now, net::ServiceActions& out) override;
 
     /// What the engine did since the last call, and how it stands now.
@@ -59,6 +59,7 @@ private:
         bool stream = false, include_usage = false, keep_alive = true;
         bool head_sent = false, role_sent = false;
         std::optional<OnDeadline> on_deadline = {};
+        base::Instant last_sent{};  ///< of a stream whose head was sent
         // Collected when not streaming:
         std::string text;
         std::vector<ShownToken> tokens = {};
@@ -76,6 +77,7 @@ private:
     void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
     void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
               net::ServiceActions& out) const;
+    void wake_by(base::Instant at, net::ServiceActions& out);
     std::int64_t unix_seconds(base::Instant now) const;
 
     ModelFacts facts_;
@@ -85,7 +87,8 @@ private:
     std::map<net::ConnectionId, Live> live_;
     Metrics metrics_;
     Occupancy occupancy_;
-    bool draining_ = false;
+    std::optional<base::Instant> drained_by_;  ///< since drain(): when running answers are ended
+    std::optional<base::Instant> wake_;        ///< that was asked for
 };
 
 }  // namespace fullstop::engine

@@ -287,6 +287,26 @@ TEST(HttpService, DrainingRefusesNewRequestsLetsRunningOnesFinishAndSaysWhenTime
     EXPECT_EQ(host.service.open_answers(), 0U);
 }
 
+TEST(HttpService, ASilentStreamCarriesACommentAndNoContent) {
+    Host host;
+    host.backend.answers["user:hi\n"] = "hello";
+    const auto id = host.chat(R"("stream":true)"), whole = host.chat("");
+    host.step();
+    ASSERT_TRUE(host.wake_at.has_value());
+    EXPECT_EQ(*host.wake_at - host.now, kHeartbeat - 2ms) << "two calls after the stream began";
+    net::ServiceActions out;
+    host.service.wake(host.now = *host.wake_at, out);
+    host.carry_out(out);
+    EXPECT_THAT(host.clients[id].bytes, HasSubstr("\r\n: the answer goes on\n\n\r\n"));
+    EXPECT_EQ(host.clients[whole].bytes, "") << "only streams have begun";
+    EXPECT_EQ(*host.wake_at, host.now + kHeartbeat);
+    host.run();
+    EXPECT_EQ(host.read(id).text, "hello");
+    EXPECT_TRUE(host.read(id).end.terminator);
+    host.service.wake(*host.wake_at, out = {});
+    EXPECT_TRUE(out.empty()) << "nothing is left to watch";
+}
+
 TEST(HttpService, StatusAndMetricsTellTheSameTruth) {
     Host host(TestBackend{base::Tokens{64}, 2});
     host.backend.answers["user:hi\n"] = std::string(40, 'x');

@@ -38,6 +38,9 @@ inline constexpr base::Tokens kLeastPrefix{16};
 inline constexpr std::int64_t kMostCopiedPerReused = 8;
 /// Ended answers whose KV is kept: a search compares the prompt with each.         the oldest is dropped
 inline constexpr std::size_t kMostPrefixes = 256;
+/// A stream is not silent for longer than this while its answer is paused or its prompt computed: common gateways cut at 60 s,
+/// some clients at 30.                                                              a comment that holds no content is sent
+inline constexpr base::Duration kHeartbeat = std::chrono::seconds(10);
 /// Requests that wait for admission, unless --max-queue says otherwise: eight times the built-in slots; more would wait
 /// for minutes.                                                                    503 with an estimate
 inline constexpr std::size_t kDefaultMaxQueue = 64;

@@ -38,6 +38,9 @@ std::string status_body(const ModelFacts& facts, const ServiceState& state) {
                      {"waiting", state.occupancy.waiting},
                      {"threads", facts.threads},
                      {"padding_rows", facts.pads},
+                     {"load_invariant", facts.load_invariant},
+                     {"host_bytes_used", state.occupancy.host_used.count},
+                     {"host_bytes_total", state.occupancy.host_total.count},
                      {"default_max_tokens", nullptr},  // the window's rest is the only limit when none is asked for
                      {"output_deadline_ms", nullptr},
                      {"defaults", {{"temperature", defaults.temperature}, {"top_p", defaults.top_p}, {"top_k", defaults.top_k}, {"min_p", defaults.min_p}}},
