@@ -1,10 +1,11 @@
 // Every wait and size of the gateway, in one table with its reason and what happens at the limit. What the host bounds
 // (request heads and bodies, a slow client's backlog, unsent bytes) stands in adapters/asio/limits.h, what one response
-// may hold in wire/limits.h.
+// may hold in wire/limits.h. Defaults of the policy are here too; docs/gateway.toml tells them to people.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/time.h"
 
@@ -16,9 +17,54 @@ namespace fullstop::gateway {
 inline constexpr base::Duration kDefaultIdle = std::chrono::minutes(5);
 /// How long running answers may go on after SIGTERM.                               error object, gateway_deadline
 inline constexpr base::Duration kDefaultDrain = std::chrono::seconds(30);
+/// Common proxies cut a connection that is silent for 60 s; a third of that survives a lost one.  a comment is sent
+inline constexpr base::Duration kDefaultHeartbeat = std::chrono::seconds(20);
 /// Identity sent by a client; longer ones do not fit a log line.                   400
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Words of an upstream's error or of a broken connection that are repeated.       cut there
 inline constexpr std::size_t kMaxDetailBytes = 300;
+
+// The queue
+/// Waiting requests: at 8 answers at once this is 16 turns, as long as people wait. 429 with Retry-After
+inline constexpr std::size_t kDefaultQueueRequests = 128;
+/// Tokens that the waiting requests may come to: an hour of work at 300 tokens/s.  429 with Retry-After
+inline constexpr std::int64_t kDefaultQueueTokens = 1'000'000;
+/// Bodies of waiting requests in memory.                                           429 with Retry-After
+inline constexpr std::size_t kMaxQueuedBytes = std::size_t{256} << 20;
+/// A waiting request moves up one class after this, and is overdue one such time after it reached the first.
+inline constexpr base::Duration kDefaultAgeing = std::chrono::seconds(30);
+/// Clients whose use is remembered; one entry is about 100 bytes.                  those with the least use are forgotten
+inline constexpr std::size_t kMaxClients = 10'000;
+/// SDKs ignore a Retry-After above 60 s or give up on it.                          announced as 60
+inline constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
+
+// Upstreams
+/// Bytes of text that make one token, before any answer has told: English has 4 to 4.5, code 3.  learned from usage
+inline constexpr double kFirstTokensPerByte = 1.0 / 3;
+inline constexpr double kLeastTokensPerByte = 0.1, kMostTokensPerByte = 2.0;
+/// Tokens that a chat template adds to a request, and to each of its messages.
+inline constexpr std::int64_t kTemplateTokens = 32, kMessageTokens = 8;
+/// A picture's share of the prompt where nothing says how many tokens it takes.
+inline constexpr std::int64_t kImageTokens = 1024;
+/// Attempts of one request, each at another upstream, none after a byte of a response went on.   the failure is told
+inline constexpr std::size_t kMaxAttempts = 3;
+/// Failures in a row before the first byte until an upstream is left alone; then one request tries it after the pause,
+/// which doubles up to the longest.
+inline constexpr int kFailuresToOpen = 3;
+inline constexpr base::Duration kFirstPause = std::chrono::seconds(2), kLongestPause = std::chrono::seconds(60);
+/// What an upstream said of its load counts this long; three missed readings.      own bookkeeping alone is used
+inline constexpr base::Duration kFreshLoad = std::chrono::seconds(3);
+/// Answers at once that an upstream of unknown size is taken to manage, for comparing loads only.
+inline constexpr double kNominalSlots = 8;
+/// How much busier (1: one whole upstream) the upstream of the same prefix or session may be and is still chosen.
+inline constexpr double kDefaultAffinity = 0.25;
+/// An error that an upstream sends after the head was already given out (heartbeat).   the rest is not repeated
+inline constexpr std::size_t kMaxLateErrorBytes = std::size_t{64} << 10;
+
+// Budgets
+/// Steps in which a window of a budget moves on.
+inline constexpr int kWindowSteps = 60;
+/// A maximum that moves with load never goes below this; fewer tokens are no answer.   configuration error
+inline constexpr std::int64_t kDefaultOutputFloor = 64;
 
 }  // namespace fullstop::gateway

@@ -1,0 +1,84 @@
+// Everything a configuration decides, as plain values: which upstreams, who waits how, and what may cut an answer. A
+// running gateway takes a new one without touching the answers under way. Reading and checking files is cli's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "gateway/limits.h"
+#include "wire/request_text.h"
+
+namespace fullstop::gateway {
+
+enum class Priority { kInteractive, kNormal, kBatch };
+inline constexpr std::size_t kPriorities = 3;
+constexpr std::string_view to_string(Priority priority) {
+    constexpr std::array<std::string_view, kPriorities> kWords = {"interactive", "normal", "batch"};
+    return kWords[static_cast<std::size_t>(priority)];
+}
+
+/// The clocks that can cut an answer. Absent: not limited.
+struct Deadlines {
+    std::optional<base::Duration> queue_wait;           ///< from arrival until an upstream is chosen
+    std::optional<base::Duration> first_token;          ///< of a stream: from then until its first token
+    std::optional<base::Duration> idle = kDefaultIdle;  ///< silence of the upstream
+    std::optional<base::Duration> total;                ///< from arrival to the end
+};
+
+struct QueueLimits {
+    std::size_t requests = kDefaultQueueRequests;
+    std::int64_t tokens = kDefaultQueueTokens;
+    base::Duration ageing = kDefaultAgeing;
+    /// Answers at once, of all upstreams, that other classes leave free for this one.
+    std::array<int, kPriorities> floors{};
+};
+
+struct UpstreamOptions {
+    wire::ServerUrl url;
+    std::optional<std::int64_t> max_concurrency = {};  ///< answers at once; absent: as learned, else not limited
+    std::optional<std::int64_t> kv_tokens = {};        ///< tokens that its answers share; absent: as learned, else not limited
+    bool learn = true;                                 ///< what the server tells of slots and memory counts
+    bool draining = false;                             ///< gets no new requests
+    std::vector<std::string> models = {};              ///< names that it serves; empty: as learned, else any
+};
+
+/// At most `tokens` of prompts and answers in any `window`.
+struct TokenWindow {
+    std::int64_t tokens = 0;
+    base::Duration window = std::chrono::hours(1);
+};
+struct Budgets {
+    std::optional<TokenWindow> overall, per_key;
+    std::map<std::string, TokenWindow> routes;  ///< by the path of the request
+};
+
+/// How many tokens one answer may have.
+struct OutputLimits {
+    struct Step {
+        std::int64_t users = 0;  ///< answers running and waiting, this one included, from which on it holds
+        std::int64_t max_tokens = 0;
+    };
+    std::optional<std::int64_t> max_tokens;
+    std::vector<Step> by_load;  ///< ascending users
+    std::int64_t floor = kDefaultOutputFloor;
+};
+
+struct Policy {
+    std::vector<UpstreamOptions> upstreams;
+    Deadlines deadlines;
+    QueueLimits queue;
+    OutputLimits output;
+    Budgets budgets;
+    std::optional<base::Duration> heartbeat;  ///< silence towards a waiting stream after which a comment is sent
+    base::Duration drain = kDefaultDrain;
+    double affinity = kDefaultAffinity;
+    bool retry = true;  ///< at another upstream, before the first byte
+};
+
+}  // namespace fullstop::gateway
