@@ -1,0 +1,33 @@
+// What a request asks of the gateway, read once when it comes: how long its prompt is, how many tokens it wants, who asks
+// and how urgently. Nothing here changes the request.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "gateway/policy.h"
+#include "net/service.h"
+
+namespace fullstop::gateway {
+
+struct Work {
+    bool answer = false;  ///< a model is asked to write
+    bool sse = false;     ///< the client reads server-sent events, so that a comment does no harm
+    bool stream = false;  ///< piece by piece in any form
+    Priority priority = Priority::kNormal;
+    std::string client;          ///< a digest of the API key; "" when none was sent
+    std::uint64_t affinity = 0;  ///< same session or prefix; 0: none
+    std::string model, path;
+    std::int64_t prompt_bytes = 0, messages = 0, images = 0, answers = 1;
+    std::optional<std::int64_t> max_tokens;
+};
+
+/// The error is a sentence for the client (400): `fullstop.priority` is public, so a word it does not know is refused.
+std::expected<Work, std::string> read_work(const net::ServiceRequest& request);
+
+/// Tokens of the prompt. `per_byte` is the upstream's, learned from usage.
+std::int64_t prompt_tokens(const Work& work, double per_byte);
+
+}  // namespace fullstop::gateway
