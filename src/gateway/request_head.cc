@@ -28,7 +28,7 @@ std::string_view origin_form(std::string_view target) {
 }
 
 std::optional<std::int64_t> limit_in(wire::JsonValue object) {
-    for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict", "num_predict", "max_new_tokens", "max_length"})
+    for (const auto* name : kLimitMembers)
         if (const auto value = object[name].integer(); value && *value > 0) return value;
     return std::nullopt;
 }
@@ -73,7 +73,7 @@ std::optional<std::int64_t> requested_max_tokens(std::string_view body) {
     const wire::JsonValue request = reader.read(body);
     if (!request.is_object()) return std::nullopt;
     if (const auto limit = limit_in(request)) return limit;
-    for (const auto* part : {"options", "parameters", "sampling_params"})
+    for (const auto* part : kLimitObjects)
         if (const auto limit = limit_in(request[part])) return limit;
     return std::nullopt;
 }

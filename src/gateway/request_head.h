@@ -1,6 +1,7 @@
 // A client's request as the gateway reads it, and as it goes on to the upstream: changed only where a proxy must.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@ bool valid_request_id(std::string_view id);
 /// Names that belong to one connection (RFC 9110, 7.6.1), and those that `connection` names. Lower-case.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);
 
+/// Names of limits on output tokens in the dialects known, and of the objects that may hold them.
+inline constexpr std::array<const char*, 6> kLimitMembers = {"max_completion_tokens", "max_tokens", "n_predict", "num_predict", "max_new_tokens", "max_length"};
+inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters", "sampling_params"};
 /// The limit on output tokens that a request body names, in any dialect's spelling; absent when it names none, or no limit.
 std::optional<std::int64_t> requested_max_tokens(std::string_view body);
 /// A path on which models write answers; what comes from it is held to the rules of an answer even before its dialect shows.
