@@ -1,13 +1,18 @@
-// Reads the flags, listens, waits for a signal, drains.
+// Reads flags and file, listens, waits for a signal, drains; on SIGHUP it reads the file again.
 #include "cli/gateway.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 #include <utility>
 
+#include "cli/deadline_table.h"
 #include "cli/gateway_options.h"
+#include "cli/gateway_words.h"
 #include "cli/listen_address.h"
 #include "cli/relaying.h"
 #include "cli/version.h"
@@ -15,44 +20,77 @@
 namespace fullstop::cli {
 namespace {
 
-void describe(const World& world, const GatewayFlags& flags) {
-    const std::string idle = flags.idle ? fmt::format("after {:g} s of silence of the server (gateway_idle_timeout)", base::to_seconds(*flags.idle)) : "";
-    world.err << fmt::format("relaying to {}; an answer can be cut here {}; no retries, no total limit, no budget\n", flags.upstream.text,
-                             idle.empty() ? "by nothing but the end of this process" : idle);
+/// Set by the signal's handler, looked at by the loop.
+volatile std::sig_atomic_t reload_wanted = 0;
+constexpr base::Duration kLookForReload = std::chrono::milliseconds(200);
+
+base::Result<GatewaySettings> settings_of(const GatewayWords& words) {
+    std::optional<std::string> text;
+    if (!words.config.empty()) {
+        std::ifstream file(words.config, std::ios::binary);
+        if (!file) return base::usage_error(fmt::format("--config: {} cannot be read", words.config), "check the name and its permissions");
+        text.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    return read_gateway(words, text);
 }
 
-int gateway(World& world, const GatewayWords& words) {
-    const auto flags = read_gateway(words);
-    if (!flags) return fail(world, flags.error());
+/// A file that is wrong changes nothing: the gateway goes on as it was.
+void reload(const World& world, const GatewayWords& words, const GatewaySettings& now, Relaying& running) {
+    auto settings = settings_of(words);
+    if (!settings) {
+        world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n", settings.error().message) << std::flush;
+        return;
+    }
+    if (settings->host != now.host || settings->port != now.port) world.err << "SIGHUP: another address to listen on needs a new start; kept as it was\n";
+    if (!words.quiet) world.err << "SIGHUP: " << policy_line(settings->policy);
+    world.err << std::flush;
+    running.configure(std::move(settings->policy));
+}
 
+int relay(const World& world, const GatewayWords& words, const GatewaySettings& settings) {
     adapters::asio::raise_open_file_limit();
     adapters::asio::Loop loop;
     auto running =
-        Relaying::start(loop, {.server = {.host = flags->host, .port = flags->port, .certificate_file = flags->tls_certificate, .key_file = flags->tls_key},
-                               .gateway = {.upstream = flags->upstream,
-                                           .version = kVersion,
-                                           .idle = flags->idle,
-                                           .drain = flags->drain,
-                                           .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns)}});
+        Relaying::start(loop, {.server = {.host = settings.host, .port = settings.port, .certificate_file = words.tls_certificate, .key_file = words.tls_key},
+                               .gateway = {.policy = settings.policy, .version = kVersion, .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns)}});
     if (!running) return fail(world, running.error());
-    if (!flags->quiet) describe(world, *flags);
-    world.out << fmt::format("listening on {}://{}:{}\n", flags->tls_key.empty() ? "http" : "https", shown_host(flags->host), (*running)->port()) << std::flush;
+    if (!words.quiet) world.err << policy_line(settings.policy) << std::flush;
+    world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https", shown_host(settings.host), (*running)->port())
+              << std::flush;
 
     int signals = 0, interrupted = 0;
     const auto watch = loop.watch_signals([&](int interrupts) {
         interrupted = interrupts;
         if (++signals > 1) return loop.stop();  // a second signal: do not wait
-        if (!flags->quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
+        if (!words.quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
         (*running)->drain();
+    });
+    reload_wanted = 0;
+    std::signal(SIGHUP, [](int) { reload_wanted = 1; });
+    const auto look = loop.every(kLookForReload, [&](base::Instant) {
+        if (reload_wanted == 0) return;
+        reload_wanted = 0;
+        reload(world, words, settings, **running);
     });
     (*running)->run();
     return interrupted > 0 ? kExitInterrupted : 0;
 }
 
+int gateway(const World& world, const GatewayWords& words) {
+    const auto settings = settings_of(words);
+    if (!settings) return fail(world, settings.error());
+    if (words.check) {
+        world.out << policy_words(*settings) << std::flush;
+        return 0;
+    }
+    if (words.explain_deadlines) return explain_deadlines(world, settings->policy, words.tokens_per_second);
+    return relay(world, words, *settings);
+}
+
 }  // namespace
 
 Command add_gateway(CLI::App& root, World& world) {
-    CLI::App* app = root.add_subcommand("gateway", "an honest relay in front of a server: no cut answer ever looks whole");
+    CLI::App* app = root.add_subcommand("gateway", "an honest relay in front of servers: no cut answer ever looks whole");
     auto words = std::make_shared<GatewayWords>();
     declare_gateway(*app, *words);
     return {.app = app, .run = [&world, words] { return gateway(world, *words); }};

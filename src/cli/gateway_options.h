@@ -1,4 +1,4 @@
-// The flags of `fullstop gateway`, declared and checked.
+// The flags of `fullstop gateway`, declared, and checked together with the configuration file, which they override.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/time.h"
-#include "wire/request_text.h"
+#include "cli/gateway_config.h"
 
 namespace CLI {
 class App;
@@ -16,24 +15,18 @@ class App;
 
 namespace fullstop::cli {
 
-/// As the user wrote them.
+/// As the user wrote them; absent: as in the file, else the default.
 struct GatewayWords {
     std::vector<std::string> upstreams;
-    std::string listen = "127.0.0.1:8081", idle = "300s", drain = "30s", tls_certificate, tls_key;
-    bool quiet = false;
-};
-
-struct GatewayFlags {
-    wire::ServerUrl upstream;
-    std::string host;
-    std::uint16_t port = 0;
-    std::optional<base::Duration> idle;  ///< absent: silence is not limited
-    base::Duration drain{};
-    std::string tls_certificate, tls_key;  ///< files; "": plain HTTP
-    bool quiet = false;
+    std::optional<std::string> listen, queue_wait, first_token, idle, total, heartbeat, drain;
+    std::optional<std::int64_t> max_concurrency, max_queue;
+    std::string config, tls_certificate, tls_key;
+    std::optional<double> tokens_per_second;
+    bool no_observe = false, check = false, explain_deadlines = false, quiet = false;
 };
 
 void declare_gateway(CLI::App& app, GatewayWords& words);
-base::Result<GatewayFlags> read_gateway(const GatewayWords& words);
+/// `config_text`: the content of --config, if given.
+base::Result<GatewaySettings> read_gateway(const GatewayWords& words, const std::optional<std::string>& config_text);
 
 }  // namespace fullstop::cli

@@ -21,6 +21,7 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     if (!host) return std::unexpected(host.error());
     made->host_ = std::move(*host);
     made->host_->add(*made);
+    made->watch_upstreams();
     auto server = adapters::asio::Server::listen(loop, *made, std::move(options.server));
     if (!server) return std::unexpected(server.error());
     made->server_ = std::move(*server);
@@ -37,7 +38,7 @@ void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, 
 }
 
 void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
-    for_client([&](gateway::Actions& actions) { gateway_.request(now, request, actions); }, out);
+    for_client([&](gateway::Actions& actions) { gateway_.request(now, std::move(request), actions); }, out);
 }
 
 void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
@@ -71,11 +72,52 @@ void Relaying::carry_out(gateway::Actions actions) {
         host_->act(*this, [&](base::Instant, net::Actions& out) { append(out, std::move(actions.upstream)); });
 }
 
-void Relaying::drain() {
+void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide) {
     gateway::Actions actions;
-    gateway_.drain(loop_.clock().now(), actions);
+    decide(loop_.clock().now(), actions);
     carry_out(std::move(actions));
     stop_when_drained();
+}
+
+void Relaying::configure(gateway::Policy policy) {
+    for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.configure(std::move(policy), now, out); });
+    watch_upstreams();
+}
+
+void Relaying::drain() {
+    for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.drain(now, out); });
+}
+
+/// A watch for each upstream that wants one, and none for the others.
+void Relaying::watch_upstreams() {
+    const auto& all = gateway_.upstreams().all();
+    const auto wanted = [&](gateway::UpstreamId id) {
+        const auto found = all.find(id);
+        return found != all.end() && found->second->options().learn && !found->second->retired();
+    };
+    for (auto at = watching_.begin(); at != watching_.end();) {
+        if (wanted(at->first)) {
+            ++at;
+            continue;
+        }
+        at->second->stop();
+        stopped_.push_back(std::move(at->second));
+        at = watching_.erase(at);
+    }
+    for (const auto& [id, upstream] : all)
+        if (wanted(id) && !watching_.contains(id)) watch(id, upstream->options().url);
+}
+
+void Relaying::watch(gateway::UpstreamId id, const wire::ServerUrl& url) {
+    Watching::Calls calls{
+        .learned =
+            [this, id](gateway::Capacity capacity) {
+                for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.learned(id, std::move(capacity), now, out); });
+            },
+        .loaded = [this,
+                   id](const gateway::Load& load) { for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.loaded(id, load, now, out); }); }};
+    auto& added = watching_[id] = std::make_unique<Watching>(url, std::move(calls));
+    host_->add(*added, adapters::asio::Host::Wait::kCompanion);
 }
 
 void Relaying::stop_when_drained() {

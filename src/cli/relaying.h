@@ -1,14 +1,17 @@
-// The gateway on real sockets: a server for its clients and a client host for its upstream, on one loop and one thread.
+// The gateway on real sockets: a server for its clients and a client host for its upstreams, on one loop and one thread.
 // Each side may call for the other while it is being called itself; both rims then collect into the call that runs.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "adapters/asio/host.h"
 #include "adapters/asio/loop.h"
 #include "adapters/asio/server.h"
 #include "base/result.h"
+#include "cli/watching.h"
 #include "gateway/gateway.h"
 
 namespace fullstop::cli {
@@ -24,8 +27,12 @@ public:
     std::uint16_t port() const { return server_->port(); }
     /// Runs the loop until it is stopped: drained, or stop().
     void run() { host_->run_until_done(); }
+    /// Another policy, for requests that come from now on; upstreams may come and go.
+    void configure(gateway::Policy policy);
     /// No new requests; when the last answer has ended (or the drain limit ended it) the loop stops.
     void drain();
+    std::size_t waiting() const { return gateway_.waiting(); }
+    std::size_t running() const { return gateway_.running() - gateway_.waiting(); }
 
 private:
     Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_(std::move(options)) {}
@@ -39,14 +46,20 @@ private:
     bool done() const override { return false; }  // the loop is stopped from outside
 
     void for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out);
+    /// On the loop's thread, from outside both sides.
+    void for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide);
     void carry_out(gateway::Actions actions);
     void stop_when_drained();
+    void watch_upstreams();
+    void watch(gateway::UpstreamId id, const wire::ServerUrl& url);
 
     adapters::asio::Loop& loop_;
     gateway::Gateway gateway_;
     net::ServiceActions* client_call_ = nullptr;  ///< of the server's call that is running, if any
     net::Actions* upstream_call_ = nullptr;       ///< of the host's
     bool drained_ = false;
+    std::map<gateway::UpstreamId, std::unique_ptr<Watching>> watching_;
+    std::vector<std::unique_ptr<Watching>> stopped_;  ///< of upstreams that are gone: a part outlives its host
     std::unique_ptr<adapters::asio::Host> host_;
     std::unique_ptr<adapters::asio::Server> server_;  ///< last: its clients leave before the host goes
 };

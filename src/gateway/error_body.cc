@@ -19,15 +19,25 @@ json::value number(const std::optional<Number>& value) {
     return *value;
 }
 
+json::object stop_object(const End& end) {
+    json::object out{{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", end.detail}};
+    if (end.cut_by) {
+        out["limit"] = end.cut_by->limit;
+        out["limit_ms"] = base::to_ms(end.cut_by->allowed);
+        out["elapsed_ms"] = base::to_ms(end.cut_by->elapsed);
+    }
+    return out;
+}
+
 json::object fullstop_object(const End& end, const AnswerNumbers& n) {
     return {{"request_id", n.request_id},
-            {"stop", {{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", end.detail}}},
-            {"requested_max_tokens", number(n.max_tokens)},
+            {"stop", stop_object(end)},
+            {"requested_max_tokens", number(n.asked_max_tokens)},
             {"effective_max_tokens", number(n.max_tokens)},
             {"prompt_tokens", number(n.prompt_tokens)},
             {"cached_tokens", number(n.cached_tokens)},
             {"output_tokens", number(n.output_tokens)},
-            {"queue_ms", nullptr},
+            {"queue_ms", number(n.queue_ms)},
             {"ttft_ms", number(n.ttft_ms)},
             {"paused_ms", nullptr},
             {"preemptions", nullptr},

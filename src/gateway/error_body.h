@@ -14,9 +14,9 @@ namespace fullstop::gateway {
 /// The numbers beside the reason; absent: not known here, and said so with null.
 struct AnswerNumbers {
     std::string request_id;
-    std::optional<std::int64_t> max_tokens = {};  ///< as the request named it; the gateway does not change it
+    std::optional<std::int64_t> asked_max_tokens = {}, max_tokens = {};  ///< of the request, and as it was passed on
     std::optional<std::int64_t> prompt_tokens = {}, cached_tokens = {}, output_tokens = {};
-    std::optional<double> ttft_ms = {}, deadline_ms = {};
+    std::optional<double> queue_ms = {}, ttft_ms = {}, deadline_ms = {};
 };
 
 std::string error_body(const End& end, const AnswerNumbers& numbers);

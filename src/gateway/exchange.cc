@@ -1,4 +1,4 @@
-// Framing in, framing out; the judgement in between is truth.cc's.
+// On the way: waiting, sending, relaying, heartbeats. How it ends stands in exchange_end.cc.
 #include "gateway/exchange.h"
 
 #include <fmt/format.h>
@@ -17,46 +17,66 @@ namespace {
 /// As many bytes as the end of an event can have.
 constexpr std::size_t kTailBytes = 4;
 
-std::string seconds(base::Duration d) { return fmt::format("{:.1f} s", base::to_seconds(d)); }
-
-wire::StreamEnd::Kind as_stream_end(Stop stop) {
-    switch (stop) {
-        case Stop::kRst: return wire::StreamEnd::Kind::kRst;
-        case Stop::kIdle: return wire::StreamEnd::Kind::kTimedOut;
-        case Stop::kFramed:
-        case Stop::kFin: return wire::StreamEnd::Kind::kFin;
-        default: return wire::StreamEnd::Kind::kClosedByUs;
-    }
-}
-
-std::optional<std::int64_t> count(const answer::Fact<base::Tokens>& fact) {
-    if (!fact) return std::nullopt;
-    return (*fact).count;
-}
-
 }  // namespace
 
-Exchange::Exchange(const Route& route, const net::ServiceRequest& request, std::string request_id, base::Instant now)
-    : route_(&route),
-      request_(upstream_request(request, route.upstream, request_id)),
+Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work work, const Terms& terms, base::Instant now)
+    : request_(std::move(request)),
       request_id_(std::move(request_id)),
-      head_only_(request.method == "HEAD"),
-      keep_alive_(!wants_close(request)),
-      close_asked_(wants_close(request)),
-      answer_expected_(request.method == "POST" && is_answer_path(request.target)),
-      reads_(request.method == "POST"),
-      started_(now),
-      last_byte_(now),
+      work_(std::move(work)),
+      total_(terms.deadlines.total),
+      heartbeat_(work_.answer && work_.sse ? terms.heartbeat : std::nullopt),
+      terms_retry_(terms.retry),
+      head_only_(request_.method == "HEAD"),
+      keep_alive_(!wants_close(request_)),
+      close_asked_(wants_close(request_)),
+      reads_(request_.method == "POST"),
+      clocks_(terms.deadlines, work_.answer && work_.stream, now),
       now_(now),
-      reader_(record_) {
-    if (const auto asked = reads_ ? requested_max_tokens(request.body) : std::nullopt)
-        record_.requested_max_tokens = answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
+      sent_(now) {}
+
+void Exchange::limit_output(const OutputLimit& limit) {
+    auto body = with_max_tokens(request_.body, request_.target, limit.max_tokens);
+    if (!body) return;
+    request_.body = std::move(*body);
+    limit_ = limit;
 }
+
+// Where it goes -----------------------------------------------------------------------------------------------------------
+
+void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others, base::Instant at) {
+    upstream_ = id;
+    url_ = upstream.options().url;
+    upstream_name_ = upstream.name();
+    need_ = need;
+    others_ = others;
+    wants_another_ = false;
+    tried_.insert(id);
+    clocks_.dispatched(at);
+    now_ = at;
+    framing_ = {};
+    raw_head_.clear();
+    record_ = {};
+    if (const auto asked = reads_ ? requested_max_tokens(request_.body) : std::nullopt)
+        record_.requested_max_tokens = answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
+    reader_ = std::make_unique<wire::AnswerReader>(record_);
+}
+
+void Exchange::back_in_queue() {
+    clocks_.back_in_queue();
+    upstream_ = 0;
+    upstream_name_.clear();
+    wants_another_ = false;
+}
+
+std::string Exchange::upstream_bytes() const { return upstream_request(request_, url_, request_id_); }
+
+// What comes --------------------------------------------------------------------------------------------------------------
 
 /// Only the facts of the end are wanted: what a long answer says is not kept.
 void Exchange::read_copy(std::string_view bytes) {
     if (!reads_) return;
-    reader_.bytes(bytes, now_ - started_, answer::StampClock::kUserSpace);
+    reader_->bytes(bytes, now_ - clocks_.arrived(), answer::StampClock::kUserSpace);
+    if (record_.timeline.first_token) clocks_.first_token();
     record_.capture.bytes.clear();
     record_.capture.arrivals.clear();
     record_.text.clear();
@@ -67,7 +87,8 @@ void Exchange::read_copy(std::string_view bytes) {
 
 void Exchange::received(std::string_view bytes, base::Instant at, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
-    last_byte_ = now_ = at;
+    now_ = at;
+    clocks_.moved(at);
     const std::string_view all = bytes;
     std::string body;
     while (!bytes.empty() && !framing_.complete()) {
@@ -84,6 +105,10 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         if (framing_.head_complete() && !begun_) {
             if (untrusted_length(framing_.head())) return finish(Stop::kMalformed, "the upstream's content-length cannot be trusted", out);
             if (framing_.head().status == 101) return finish(Stop::kMalformed, "the upstream switched protocols unasked", out);
+            if (framing_.head().status == 503 && may_try_elsewhere()) {
+                wants_another_ = true;
+                return;
+            }
             begin_response(out);
         }
         if (head_only_ && begun_) break;
@@ -93,33 +118,70 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
     relay(body, out);
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (framing_.complete() || (head_only_ && begun_)) return finish(Stop::kFramed, "", out);
-    if (answer_expected_ && reader_.overflowed()) finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
+    if (work_.answer && reader_->overflowed()) finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
 }
 
 void Exchange::begin_response(std::string& out) {
     begun_ = true;
+    request_.body = {};  // no further attempt
+    if (committed_) return begin_behind_heartbeats(out);
     form_ = announced_form(framing_.head());
     client_framing_ = client_framing(framing_.head(), framing_.framing(), head_only_);
     wire::Headers ours = own_headers();
     if (close_asked_ && client_framing_ != ClientFraming::kUntilClose) ours.emplace_back("Connection", "close");
     out += client_head(raw_head_, framing_.head(), client_framing_, ours);
     raw_head_ = {};
+    sent_ = now_;
+}
+
+/// The client has a head already: what this one says goes into a comment, and a body that is no stream waits for its end.
+void Exchange::begin_behind_heartbeats(std::string& out) {
+    const int status = framing_.head().status;
+    out += wire::chunk(wire::sse_comment(fmt::format("fullstop upstream={} status={} queue_ms={:.0f}", upstream_name_, status, base::to_ms(queued(now_)))));
+    if (status < 200 || status >= 300 || announced_form(framing_.head()) != BodyForm::kSse) late_.emplace();
+    raw_head_ = {};
+}
+
+/// A head of our own, so that comments can follow while there is nothing else to say.
+void Exchange::commit(base::Instant now, std::string& out) {
+    now_ = now;
+    committed_ = true;
+    form_ = BodyForm::kSse;
+    client_framing_ = ClientFraming::kChunked;
+    wire::Headers headers = own_headers();
+    headers.emplace_back("Fullstop-Heartbeat-Ms", fmt::format("{:.0f}", base::to_ms(*heartbeat_)));
+    if (close_asked_) headers.emplace_back("Connection", "close");
+    out += wire::stream_head("text/event-stream", headers);
 }
 
 wire::Headers Exchange::own_headers() const {
-    wire::Headers out = {{"X-Request-Id", request_id_}, {"Fullstop-Upstream", route_->name}};
-    if (route_->idle) out.emplace_back("Fullstop-Deadline-Ms", fmt::format("{:.0f}", base::to_ms(*route_->idle)));
-    if (!record_.requested_max_tokens) return out;
-    const std::string limit = std::to_string((*record_.requested_max_tokens).count);
-    out.emplace_back("Fullstop-Requested-Max-Tokens", limit);
+    wire::Headers out = {{"X-Request-Id", request_id_}};
+    if (!upstream_name_.empty()) out.emplace_back("Fullstop-Upstream", upstream_name_);
+    if (tried_.size() > 1) out.emplace_back("Fullstop-Attempts", std::to_string(tried_.size()));
+    if (total_) out.emplace_back("Fullstop-Deadline-Ms", fmt::format("{:.0f}", base::to_ms(*total_)));
+    if (work_.answer && !clocks_.waiting()) out.emplace_back("Fullstop-Queue-Ms", fmt::format("{:.0f}", base::to_ms(queued(now_))));
+    if (limit_) {
+        out.emplace_back("Fullstop-Requested-Max-Tokens", work_.max_tokens ? std::to_string(*work_.max_tokens) : "none");
+        out.emplace_back("Fullstop-Effective-Max-Tokens", std::to_string(limit_->max_tokens));
+        out.emplace_back("Fullstop-Policy", fmt::format("max_tokens changed to {} by {}", limit_->max_tokens, limit_->name));
+        return out;
+    }
+    const auto asked = reported(record_.requested_max_tokens);
+    if (!asked) return out;
+    out.emplace_back("Fullstop-Requested-Max-Tokens", std::to_string(*asked));
     // An upstream that announces a limit of its own knows better.
-    if (!framing_.head().headers.contains("fullstop-effective-max-tokens")) out.emplace_back("Fullstop-Effective-Max-Tokens", limit);
+    if (!framing_.head().headers.contains("fullstop-effective-max-tokens")) out.emplace_back("Fullstop-Effective-Max-Tokens", std::to_string(*asked));
     return out;
 }
 
 void Exchange::relay(std::string_view body, std::string& out) {
     if (body.empty()) return;
+    if (late_) {
+        late_->append(body.substr(0, kMaxLateErrorBytes - std::min(kMaxLateErrorBytes, late_->size())));
+        return;
+    }
     relayed_ += body.size();
+    sent_ = now_;
     tail_.append(body.substr(body.size() - std::min(body.size(), kTailBytes)));
     if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
     if (client_framing_ == ClientFraming::kChunked)
@@ -130,78 +192,35 @@ void Exchange::relay(std::string_view body, std::string& out) {
 
 void Exchange::hold(bool on, base::Instant at) {
     held_ = on;
-    last_byte_ = at;
+    clocks_.moved(at);
 }
 
-void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std::string& out) {
+// Time --------------------------------------------------------------------------------------------------------------------
+
+std::optional<base::Instant> Exchange::next_heartbeat() const {
+    // Behind the first byte of a body a comment could fall into the middle of an event.
+    if (!heartbeat_ || held_ || relayed_ > 0 || late_ || (begun_ && !committed_ && form_ != BodyForm::kSse)) return std::nullopt;
+    if (begun_ && client_framing_ != ClientFraming::kChunked) return std::nullopt;
+    return sent_ + *heartbeat_;
+}
+
+std::optional<base::Instant> Exchange::next_time(base::Instant now) const {
+    std::optional<base::Instant> next = next_heartbeat();
+    if (const auto clock = clocks_.next(now); clock && (!next || clock->at < *next)) next = clock->at;
+    return next;
+}
+
+void Exchange::on_time(base::Instant now, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
-    now_ = at;
-    finish(stop, describe(stop, words), out);
-}
-
-std::string Exchange::describe(Stop stop, std::string_view words) const {
-    const std::string when = fmt::format("{} after the request", seconds(now_ - started_));
-    const std::string where = !begun_ ? "before its head" : framing_.missing_bytes() > 0 ? "inside the body" : "before the end of the body";
-    switch (stop) {
-        case Stop::kFin: return fmt::format("the upstream closed its connection {}, {}", where, when);
-        case Stop::kRst: return fmt::format("the upstream reset its connection {}, {} ({})", where, when, words.substr(0, kMaxDetailBytes));
-        case Stop::kIdle:
-            return fmt::format("no byte {} for {} (limit {}), {}", held_ ? "was taken by the client" : "from the upstream", seconds(now_ - last_byte_),
-                               seconds(route_->idle.value_or(base::Duration{})), when);
-        default: return std::string(words);
+    if (const auto clock = clocks_.next(now); clock && clock->at <= now) {
+        cut_by_ = CutBy{.limit = std::string(to_string(clock->limit)), .allowed = clock->allowed, .elapsed = clock->elapsed};
+        return stopped(clock->limit == Limit::kIdle ? Stop::kIdle : Stop::kDeadline, "", now, out);
     }
-}
-
-void Exchange::not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out) {
-    now_ = at;
-    End end = end_before_head(Stop::kFin, fmt::format("no connection to the upstream {}: {}", route_->name, words.substr(0, kMaxDetailBytes)));
-    // Nobody listens where a server should: its process is gone. Everything else may lie on the way.
-    if (why == net::ConnectFailure::kRefused) end.cause = answer::Cause::kEngineDeath;
-    fail_before_head(std::move(end), why == net::ConnectFailure::kTimedOut ? 504 : 502, out);
-}
-
-void Exchange::finish(Stop stop, std::string detail, std::string& out) {
-    if (reads_) reader_.end({as_stream_end(stop)}, now_ - started_);
-    if (!begun_) {
-        End end = end_before_head(stop, std::move(detail));
-        const int status = status_before_head(end, stop);
-        return fail_before_head(std::move(end), status, out);
+    if (const auto beat = next_heartbeat(); beat && *beat <= now) {
+        if (!committed_ && !begun_) commit(now, out);
+        out += wire::chunk(wire::sse_comment(clocks_.waiting() ? "waiting in the queue" : "waiting for the first token"));
+        sent_ = now;
     }
-    const int status = framing_.head().status;
-    end_ = judge_end({.record = record_,
-                      .dialect = reads_ ? reader_.dialect() : std::nullopt,
-                      .answer_expected = answer_expected_,
-                      .success = status >= 200 && status < 300,
-                      .close_delimited = framing_.framing() == answer::Framing::kUntilClose,
-                      .form = form_,
-                      .inside_event = inside_event(form_, tail_),
-                      .stop = stop,
-                      .detail = std::move(detail)});
-    if (client_framing_ != ClientFraming::kChunked) return;
-    if (end_->say) out += wire::chunk(in_band(error_body(*end_, numbers()), form_, tail_));
-    if (end_->whole) out += wire::last_chunk();
-}
-
-void Exchange::fail_before_head(End end, int status, std::string& out) {
-    wire::Headers headers = own_headers();
-    if (!close_asked_) headers.emplace_back("Connection", "keep-alive");
-    const std::string whole = wire::whole_response(status, "application/json", error_body(end, numbers()), headers);
-    out += head_only_ ? std::string_view(whole).substr(0, whole.find("\r\n\r\n") + 4) : std::string_view(whole);
-    end.whole = true;  // this response is the gateway's own, and complete
-    end_ = std::move(end);
-}
-
-AnswerNumbers Exchange::numbers() const {
-    AnswerNumbers out{.request_id = request_id_,
-                      .max_tokens = count(record_.requested_max_tokens),
-                      .prompt_tokens = count(record_.prompt_tokens),
-                      .cached_tokens = count(record_.cached_tokens),
-                      .output_tokens = count(record_.output_tokens),
-                      .ttft_ms = {},
-                      .deadline_ms = {}};
-    if (record_.timeline.first_token) out.ttft_ms = base::to_ms(*record_.timeline.first_token);
-    if (route_->idle) out.deadline_ms = base::to_ms(*route_->idle);
-    return out;
 }
 
 }  // namespace fullstop::gateway

@@ -1,16 +1,23 @@
-// One request's life between its client and the upstream: bytes of the upstream in, bytes for the client out, piece by
-// piece as they come, and at the end the judgement of truth.h carried out.
+// One request's life between its client and an upstream: it may wait, it is passed on, bytes of the upstream come in and
+// bytes for the client go out, piece by piece, and at the end the judgement of truth.h is carried out.
 //
-// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is held back for it.
+// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is held back for it. Until the
+// first byte of a response went on, the request may be tried elsewhere. A client that asked for a stream may get the head
+// early (heartbeats while it waits); from then on every failure is told inside the stream.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "answer/record.h"
 #include "base/time.h"
+#include "gateway/deadlines.h"
 #include "gateway/error_body.h"
+#include "gateway/output_limit.h"
+#include "gateway/placement.h"
 #include "gateway/response_head.h"
 #include "gateway/truth.h"
 #include "net/service.h"
@@ -19,32 +26,61 @@
 
 namespace fullstop::gateway {
 
-/// What all exchanges of one gateway share.
-struct Route {
-    wire::ServerUrl upstream;
-    std::string name;                    ///< of the upstream, in headers and metrics: host:port
-    std::optional<base::Duration> idle;  ///< absent: silence is not limited
+/// What the policy of the moment of its arrival decides about one request.
+struct Terms {
+    Deadlines deadlines;
+    std::optional<base::Duration> heartbeat;
+    bool retry = true;
 };
+
+std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
 
 class Exchange {
 public:
-    Exchange(const Route& route, const net::ServiceRequest& request, std::string request_id, base::Instant now);
+    Exchange(net::ServiceRequest request, std::string request_id, Work work, const Terms& terms, base::Instant now);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    /// Head and body for the upstream, once.
-    std::string take_request() { return std::move(request_); }
+    const Work& work() const { return work_; }
+    const std::string& request_id() const { return request_id_; }
+    std::size_t body_bytes() const { return request_.body.size(); }
+    /// Lowers the request's own limit; before it is sent.
+    void limit_output(const OutputLimit& limit);
+    std::optional<std::int64_t> max_tokens() const { return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens; }
+
+    // Where it goes. `others`: a further upstream could take it.
+    void send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others, base::Instant at);
+    void back_in_queue();
+    UpstreamId upstream() const { return upstream_; }
+    const std::string& upstream_name() const { return upstream_name_; }
+    std::int64_t need() const { return need_; }
+    const std::set<UpstreamId>& tried() const { return tried_; }
+    /// Head and body for the upstream.
+    std::string upstream_bytes() const;
 
     /// Each appends bytes for the client. After over() none is called again.
     void received(std::string_view bytes, base::Instant at, std::string& out);
     void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
     void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
+    /// It was never passed on. `retry_after` absent: asking again is of no use.
+    void refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out);
+    /// Time has passed: a heartbeat, or the end by one of the clocks.
+    void on_time(base::Instant now, std::string& out);
+    /// When it next wants to hear of time.
+    std::optional<base::Instant> next_time(base::Instant now) const;
 
     bool over() const { return end_.has_value(); }
     const End& end() const { return *end_; }
+    /// This attempt failed before anything of a response went on; it may be made at another upstream.
+    bool wants_another() const { return wants_another_; }
+    bool waiting() const { return clocks_.waiting(); }
+    bool begun() const { return begun_; }
+    base::Duration queued(base::Instant now) const { return clocks_.queued(now); }
+    const answer::Record& record() const { return record_; }
+    /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
+    std::int64_t used_tokens() const;
     /// After over(): the client's connection may carry a next request.
     bool keep_alive() const { return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose; }
-
     /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt, is followed by another one.
     bool upstream_reusable() const { return upstream_reusable_ && end_->whole; }
 
@@ -53,32 +89,51 @@ public:
 
     /// The client takes nothing: the upstream is not read meanwhile, and its silence is not counted.
     void hold(bool on, base::Instant at);
-    /// Since when nothing moved: from the upstream, or towards a client that lags. At first the moment of the request.
-    base::Instant quiet_since() const { return last_byte_; }
     std::size_t relayed() const { return relayed_; }  ///< bytes of the body
 
 private:
+    bool may_try_elsewhere() const { return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts; }
     void begin_response(std::string& out);
+    void begin_behind_heartbeats(std::string& out);
+    void commit(base::Instant now, std::string& out);
     void finish(Stop stop, std::string detail, std::string& out);
-    void fail_before_head(End end, int status, std::string& out);
+    void finish_late_error(const End& end, std::string& out);
+    void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
     void relay(std::string_view body, std::string& out);
     void read_copy(std::string_view bytes);
     std::string describe(Stop stop, std::string_view words) const;
     AnswerNumbers numbers() const;
     wire::Headers own_headers() const;
+    std::optional<base::Instant> next_heartbeat() const;
 
-    const Route* route_;
-    std::string request_, request_id_;
-    bool head_only_, keep_alive_, close_asked_, answer_expected_, reads_;
-    base::Instant started_, last_byte_, now_;
+    net::ServiceRequest request_;
+    std::string request_id_;
+    Work work_;
+    std::optional<base::Duration> total_, heartbeat_;
+    bool terms_retry_;
+    std::optional<OutputLimit> limit_;
+    bool head_only_, keep_alive_, close_asked_, reads_;
+    Clocks clocks_;
+    base::Instant now_, sent_;  ///< sent_: something last went to the client
+
+    UpstreamId upstream_ = 0;
+    wire::ServerUrl url_;
+    std::string upstream_name_;
+    std::int64_t need_ = 0;
+    std::set<UpstreamId> tried_;
+    bool others_ = false, wants_another_ = false;
+
     answer::Record record_;
-    wire::AnswerReader reader_;
+    std::unique_ptr<wire::AnswerReader> reader_;
     wire::HttpFraming framing_;
     std::string raw_head_, tail_;
     bool begun_ = false, held_ = false, upstream_reusable_ = false;
+    bool committed_ = false;           ///< the gateway gave out a head of its own
+    std::optional<std::string> late_;  ///< behind it: the body of a response that is no stream
     BodyForm form_ = BodyForm::kOther;
     ClientFraming client_framing_ = ClientFraming::kNone;
     std::size_t relayed_ = 0;
+    std::optional<CutBy> cut_by_;
     std::optional<End> end_;
 };
 

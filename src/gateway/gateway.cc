@@ -1,124 +1,159 @@
-// Routing between the gateway's own pages and the relay, and the bookkeeping of what runs.
+// The life of requests: they come, wait, are passed on, end. Who is placed where stands in
+// dispatch.cc, the gateway's own pages in pages.cc.
 #include "gateway/gateway.h"
 
 #include <fmt/format.h>
 
-#include <array>
-#include <boost/json.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "gateway/request_head.h"
 #include "net/limits.h"
-#include "wire/response_text.h"
 
 namespace fullstop::gateway {
 namespace {
 
-namespace json = boost::json;
-
-constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
 /// Requests are numbered from 1 by the host, so 0 is free.
 constexpr net::TimerId kDrainTimer = 0;
-
-std::string name_of(const wire::ServerUrl& url) {
-    const bool six = url.host.find(':') != std::string::npos;
-    return fmt::format("{}{}{}:{}", six ? "[" : "", url.host, six ? "]" : "", url.port);
-}
 
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options)
-    : options_(std::move(options)),
-      route_{.upstream = options_.upstream, .name = name_of(options_.upstream), .idle = options_.idle},
-      random_(options_.entropy),
-      metrics_(route_.name) {}
+    : options_(std::move(options)), random_(options_.entropy), queue_(options_.policy.queue), budget_(options_.policy.budgets) {
+    upstreams_.configure(options_.policy.upstreams);
+}
 
 // Clients ------------------------------------------------------------------------------------------------------------------
 
-void Gateway::respond(const net::ServiceRequest& request, int status, std::string_view type, std::string_view body, const std::string& request_id, Actions& out,
-                      const wire::Headers& more) const {
-    const bool keep = !wants_close(request);
-    wire::Headers headers = {{"Connection", keep ? "keep-alive" : "close"}, {"X-Request-Id", request_id}, {"Server", "fullstop"}};
-    headers.insert(headers.end(), more.begin(), more.end());
-    std::string bytes = wire::whole_response(status, type, body, headers);
-    if (request.method == "HEAD") bytes.resize(bytes.find("\r\n\r\n") + 4);
-    out.client.emplace_back(net::ServiceSend{request.id, std::move(bytes)});
-    out.client.emplace_back(net::ServiceClose{.id = request.id, .kind = net::CloseKind::kFin, .keep_alive = keep});
-}
-
-/// The three pages of the gateway itself.
-bool Gateway::own_page(const net::ServiceRequest& request, const std::string& request_id, Actions& out) {
-    const std::string path = request.target.substr(0, request.target.find('?'));
-    const bool health = path == "/health", metrics = path == "/metrics";
-    if (!health && !metrics && path != "/fullstop/status") return false;
-    if (request.method != "GET" && request.method != "HEAD") {
-        respond(request, 405, kJson, error_body(fmt::format("{} takes GET", path), "invalid_request_error", "method_not_allowed"), request_id, out);
-    } else if (health) {
-        respond(request, draining_ ? 503 : 200, kJson, draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
-    } else {
-        respond(request, 200, metrics ? kPrometheus : kJson, metrics ? metrics_.text(live_.size()) : status_body(), request_id, out);
-    }
-    return true;
-}
-
-void Gateway::request(base::Instant now, const net::ServiceRequest& request, Actions& out) {
+void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& out) {
     std::string request_id(header(request, "x-request-id"));
     const bool id_is_fine = request_id.empty() || valid_request_id(request_id);
     if (request_id.empty() || !id_is_fine) request_id = fmt::format("fs-{:016x}", random_.next());
-    if (!id_is_fine) {
-        const std::string message = fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes);
-        return respond(request, 400, kJson, error_body(message, "invalid_request_error", "bad_request_id"), request_id, out);
-    }
-    if (own_page(request, request_id, out)) return;
-    const wire::Headers upstream = {{"Fullstop-Upstream", route_.name}};
-    if (request.method == "CONNECT")
-        return respond(request, 405, kJson, error_body("this gateway relays to one upstream and opens no tunnels", "invalid_request_error", "no_tunnel"),
-                       request_id, out, upstream);
-    if (draining_) {
-        metrics_.answer(answer::Cause::kGatewayRejected);
-        End end{.answer = true, .cause = answer::Cause::kGatewayRejected, .by = By::kGateway, .detail = "the gateway is shutting down"};
-        wire::Headers headers = upstream;
-        headers.emplace_back("Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.drain).count()));
-        return respond(request, 503, kJson, error_body(end, {.request_id = request_id}), request_id, out, headers);
-    }
-    auto exchange = std::make_unique<Exchange>(route_, request, std::move(request_id), now);
-    out.upstream.emplace_back(net::Connect{.id = request.id,
-                                           .endpoint = {.host = options_.upstream.host, .port = options_.upstream.port, .tls = options_.upstream.tls},
-                                           .timeout = net::kConnectTimeout,
-                                           .reuse = true});
-    watch(request.id, *exchange, out);
-    live_.emplace(request.id, std::move(exchange));
+    const auto reject = [&](int status, std::string_view message, std::string_view code) {
+        respond(request, status, "application/json", error_body(message, "invalid_request_error", code), request_id, out);
+    };
+    if (!id_is_fine) return reject(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "bad_request_id");
+    if (own_page(now, request, request_id, out)) return;
+    if (request.method == "CONNECT") return reject(405, "this gateway relays to its upstreams and opens no tunnels", "no_tunnel");
+    auto work = read_work(request);
+    if (!work) return reject(400, work.error(), "invalid_parameter");
+    begin(now, std::move(request), std::move(request_id), std::move(*work), out);
 }
 
-void Gateway::client_left(base::Instant, net::ConnectionId id, Actions& out) {
-    if (live_.erase(id) == 0) return;
-    out.upstream.emplace_back(net::Close{.id = id, .kind = net::CloseKind::kFin});
+void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out) {
+    const Policy& policy = options_.policy;
+    const net::ConnectionId id = request.id;
+    const Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry};
+    auto exchange = std::make_unique<Exchange>(std::move(request), std::move(request_id), std::move(work), terms, now);
+    const auto at = live_.emplace(id, Entry{.exchange = std::move(exchange)}).first;
+    if (at->second.exchange->work().answer) counters_.comes(at->second.exchange->work().client);
+    if (draining_) return refuse(at, 503, "the gateway is shutting down", policy.drain, now, out);
+    if (!at->second.exchange->work().answer) {
+        const Work& plain = at->second.exchange->work();
+        const auto among = upstreams_.eligible(plain, {});
+        const auto choice = upstreams_.choose(among, plain, std::nullopt, {}, policy.affinity, now);
+        if (!choice) return refuse(at, 503, "no upstream takes requests now", kMaxRetryAfter, now, out);
+        return dispatch(at, *choice, among.size() > 1, now, out);
+    }
+    const auto users = static_cast<std::int64_t>(queue_.size()) + upstreams_.running() + 1;
+    if (const auto limit = output_limit(policy.output, users, at->second.exchange->work().max_tokens)) {
+        at->second.exchange->limit_output(*limit);
+        metrics_.limited();
+    }
+    if (set_aside(at, now, out)) wait_or_refuse(at, now, out);
+}
+
+/// Budgets; false when the request was refused.
+bool Gateway::set_aside(Live::iterator at, base::Instant now, Actions& out) {
+    if (!budget_.any()) return true;
+    const Work& work = at->second.exchange->work();
+    const auto among = upstreams_.eligible(work, {});
+    // The most that any upstream may make of it; without a limit and a known window only the prompt is known.
+    std::int64_t tokens = 0;
+    for (const UpstreamId id : among) tokens = std::max(tokens, upstreams_.all().at(id)->need(work, at->second.exchange->max_tokens()));
+    if (const auto refusal = budget_.reserve(work.client, work.path, tokens, now))
+        return refuse(at, 429, refusal->words, refusal->retry_after ? std::optional(std::min(*refusal->retry_after, kMaxRetryAfter)) : std::nullopt, now, out),
+               false;
+    at->second.reserved = tokens;
+    return true;
+}
+
+Ticket Gateway::ticket_of(const Live::value_type& live) const {
+    const Exchange& exchange = *live.second.exchange;
+    const Work& work = exchange.work();
+    return {.id = live.first,
+            .priority = work.priority,
+            .client = work.client,
+            .arrived = base::Instant{},
+            .tokens = prompt_tokens(work, kFirstTokensPerByte) + exchange.max_tokens().value_or(0) * work.answers,
+            .bytes = exchange.body_bytes()};
+}
+
+void Gateway::wait_or_refuse(Live::iterator at, base::Instant now, Actions& out) {
+    const net::ConnectionId id = at->first;
+    const Priority priority = at->second.exchange->work().priority;
+    if (upstreams_.eligible(at->second.exchange->work(), {}).empty()) return refuse(at, 503, "no upstream takes requests now", kMaxRetryAfter, now, out);
+    Ticket ticket = ticket_of(*at);
+    ticket.arrived = now;
+    const auto full = queue_.full(ticket);
+    queue_.push(std::move(ticket));
+    pump(now, out);
+    if (!queue_.contains(id)) return;
+    if (!full) return watch(*live_.find(id), now, out);
+    queue_.remove(id);
+    const base::Duration wait = estimated_wait(priority);
+    refuse(live_.find(id), 429, fmt::format("the queue is full: {}; the next place is estimated in {:.0f} s", *full, base::to_seconds(wait)),
+           std::min(wait, kMaxRetryAfter), now, out);
+}
+
+/// How long until a place in the queue is free, from the pace at which answers end.
+base::Duration Gateway::estimated_wait(Priority priority) const {
+    const auto ahead = static_cast<std::int64_t>(std::max<std::size_t>(1, queue_.ahead_of(priority)));
+    const base::Duration pace = between_ends_.count() > 0 ? between_ends_ : std::chrono::seconds(1);
+    return std::max<base::Duration>(pace * ahead, std::chrono::seconds(1));
+}
+
+void Gateway::refuse(Live::iterator at, int status, std::string words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out) {
+    std::string bytes;
+    at->second.exchange->refuse(status, std::move(words), retry_after, now, bytes);
+    settle(at, std::move(bytes), false, now, out);
+}
+
+void Gateway::client_left(base::Instant now, net::ConnectionId id, Actions& out) {
+    const auto found = live_.find(id);
+    if (found == live_.end()) return;
+    Entry& entry = found->second;
+    metrics_.answer(answer::Cause::kClientCancelled, entry.exchange->upstream_name());
+    if (entry.connection != 0) out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
     out.upstream.emplace_back(net::CancelTimer{id});
-    metrics_.answer(answer::Cause::kClientCancelled);
+    release(entry, entry.exchange->begun(), false, now);
+    forget(found, now);
+    pump(now, out);
 }
 
 void Gateway::client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out) {
     const auto found = live_.find(id);
     if (found == live_.end()) return;
-    found->second->hold(lags, now);
-    out.upstream.emplace_back(net::Flow{.id = id, .on = !lags});
+    found->second.exchange->hold(lags, now);
+    if (found->second.connection != 0) out.upstream.emplace_back(net::Flow{.id = found->second.connection, .on = !lags});
 }
 
-// The upstream -------------------------------------------------------------------------------------------------------------
+// The upstreams ------------------------------------------------------------------------------------------------------------
 
 void Gateway::upstream(const net::Event& event, Actions& out) {
     if (const auto* fired = std::get_if<net::TimerFired>(&event.what)) return on_timer(event.at, fired->id, out);
-    const auto on = [&](net::ConnectionId id, const auto& tell, bool open) {
-        const auto found = live_.find(id);
-        if (found == live_.end()) return;
+    const auto on = [&](net::ConnectionId connection, const auto& tell, bool open) {
+        const auto attempt = attempts_.find(connection);
+        if (attempt == attempts_.end()) return;
+        const auto found = live_.find(attempt->second);
         std::string bytes;
-        tell(*found->second, bytes);
-        settle(found, std::move(bytes), open, out);
+        tell(*found->second.exchange, bytes);
+        if (found->second.exchange->wants_another()) return try_elsewhere(found, open, event.at, out);
+        settle(found, std::move(bytes), open, event.at, out);
     };
     if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
-        if (const auto found = live_.find(connected->id); found != live_.end())
-            out.upstream.emplace_back(net::Send{connected->id, found->second->take_request()});
+        if (const auto attempt = attempts_.find(connected->id); attempt != attempts_.end())
+            out.upstream.emplace_back(net::Send{connected->id, live_.at(attempt->second).exchange->upstream_bytes()});
     } else if (const auto* failed = std::get_if<net::ConnectFailed>(&event.what)) {
         on(failed->id, [&](Exchange& e, std::string& bytes) { e.not_connected(failed->why, failed->text, event.at, bytes); }, false);
     } else if (const auto* received = std::get_if<net::Received>(&event.what)) {
@@ -130,69 +165,101 @@ void Gateway::upstream(const net::Event& event, Actions& out) {
 }
 
 /// Sends what came of an event, and ends the exchange when it is over.
-void Gateway::settle(Live::iterator at, std::string bytes, bool upstream_open, Actions& out) {
+void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out) {
     const net::ConnectionId id = at->first;
-    const Exchange& exchange = *at->second;
+    Entry& entry = at->second;
+    const Exchange& exchange = *entry.exchange;
     if (!bytes.empty()) out.client.emplace_back(net::ServiceSend{id, std::move(bytes)});
     if (!exchange.over()) return;
     out.client.emplace_back(net::ServiceClose{.id = id, .kind = exchange.close_kind(), .keep_alive = exchange.keep_alive()});
-    if (upstream_open) out.upstream.emplace_back(net::Close{.id = id, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
+    if (entry.connection != 0 && connection_open)
+        out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
     out.upstream.emplace_back(net::CancelTimer{id});
     if (exchange.end().answer)
-        metrics_.answer(exchange.end().cause);
+        metrics_.answer(exchange.end().cause, exchange.upstream_name());
     else
-        metrics_.other();
-    metrics_.relayed(exchange.relayed());
+        metrics_.other(exchange.upstream_name());
+    metrics_.relayed(exchange.upstream_name(), exchange.relayed());
+    if (entry.counted) note_pace(now);
+    // Our own limits say nothing about the upstream, silence does.
+    const answer::Cause cause = exchange.end().cause;
+    const bool ours = cause == answer::Cause::kGatewayDeadline || cause == answer::Cause::kGatewayRejected;
+    const bool failed = !exchange.begun() || (exchange.record().status && *exchange.record().status == 503);
+    if (entry.connection != 0) release(entry, exchange.begun() || !ours, failed, now);
+    forget(at, now);
+    pump(now, out);
+}
+
+void Gateway::forget(Live::iterator at, base::Instant now) {
+    const Exchange& exchange = *at->second.exchange;
+    queue_.remove(at->first);
+    if (exchange.work().answer) {
+        if (at->second.reserved > 0) {
+            const std::int64_t used = exchange.used_tokens();
+            budget_.settle(exchange.work().client, exchange.work().path, at->second.reserved, used, now);
+        }
+        counters_.gone(exchange.work().client);
+    }
     live_.erase(at);
+}
+
+void Gateway::learned(UpstreamId id, Capacity capacity, base::Instant now, Actions& out) {
+    Upstream* upstream = upstreams_.find(id);
+    if (upstream == nullptr) return;
+    upstream->learned(std::move(capacity));
+    pump(now, out);
+}
+
+void Gateway::loaded(UpstreamId id, const Load& load, base::Instant now, Actions& out) {
+    Upstream* upstream = upstreams_.find(id);
+    if (upstream == nullptr) return;
+    upstream->loaded(load, now);
+    pump(now, out);
+}
+
+void Gateway::configure(Policy policy, base::Instant now, Actions& out) {
+    options_.policy = std::move(policy);
+    queue_.set_limits(options_.policy.queue);
+    budget_.configure(options_.policy.budgets);
+    upstreams_.configure(options_.policy.upstreams);
+    // Who waits for an upstream that is no longer there would wait for ever.
+    std::vector<net::ConnectionId> stranded;
+    for (const auto& [id, entry] : live_)
+        if (entry.exchange->waiting() && upstreams_.eligible(entry.exchange->work(), entry.exchange->tried()).empty()) stranded.push_back(id);
+    for (const net::ConnectionId id : stranded) refuse(live_.find(id), 503, "no upstream takes requests any more", kMaxRetryAfter, now, out);
+    pump(now, out);
 }
 
 // Time ---------------------------------------------------------------------------------------------------------------------
 
-void Gateway::watch(net::ConnectionId id, const Exchange& exchange, Actions& out) const {
-    if (options_.idle) out.upstream.emplace_back(net::SetTimer{.id = id, .at = exchange.quiet_since() + *options_.idle});
+/// The timer is not moved with every byte; when it fires the exchange looks how late it is.
+void Gateway::watch(const Live::value_type& live, base::Instant now, Actions& out) const {
+    if (const auto next = live.second.exchange->next_time(now)) out.upstream.emplace_back(net::SetTimer{.id = live.first, .at = *next});
 }
 
-/// The timer is not moved with every byte; when it fires it looks how long the silence is.
 void Gateway::on_timer(base::Instant now, net::TimerId id, Actions& out) {
+    if (id == kQueueTimer) return pump(now, out);
     if (id == kDrainTimer) {
-        const std::string detail = fmt::format("the gateway is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.drain));
+        pumping_ = true;  // nothing is placed any more
+        const std::string detail = fmt::format("the gateway is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.policy.drain));
         while (!live_.empty()) {
             std::string bytes;
-            live_.begin()->second->stopped(Stop::kShutdown, detail, now, bytes);
-            settle(live_.begin(), std::move(bytes), true, out);
+            live_.begin()->second.exchange->stopped(Stop::kShutdown, detail, now, bytes);
+            settle(live_.begin(), std::move(bytes), true, now, out);
         }
         return;
     }
     const auto found = live_.find(id);
-    if (found == live_.end() || !options_.idle) return;
-    if (now - found->second->quiet_since() < *options_.idle) return watch(id, *found->second, out);
+    if (found == live_.end()) return;
     std::string bytes;
-    found->second->stopped(Stop::kIdle, "", now, bytes);
-    settle(found, std::move(bytes), true, out);
+    found->second.exchange->on_time(now, bytes);
+    settle(found, std::move(bytes), true, now, out);
+    if (const auto still = live_.find(id); still != live_.end()) watch(*still, now, out);
 }
 
 void Gateway::drain(base::Instant now, Actions& out) {
     if (std::exchange(draining_, true)) return;
-    out.upstream.emplace_back(net::SetTimer{.id = kDrainTimer, .at = now + options_.drain});
-}
-
-std::string Gateway::status_body() const {
-    json::object ends;
-    for (const auto& [cause, count] : metrics_.ends()) ends[answer::to_string(cause)] = count;
-    json::value idle = nullptr;
-    if (options_.idle) idle = base::to_ms(*options_.idle);
-    return json::serialize(json::object{{"server", "fullstop"},
-                                        {"role", "gateway"},
-                                        {"version", options_.version},
-                                        {"status", draining_ ? "draining" : "ok"},
-                                        {"upstream", route_.name},
-                                        {"running", live_.size()},
-                                        {"idle_limit_ms", std::move(idle)},
-                                        {"connect_limit_ms", base::to_ms(net::kConnectTimeout)},
-                                        {"drain_limit_ms", base::to_ms(options_.drain)},
-                                        {"retries", 0},
-                                        {"other_responses", metrics_.others()},
-                                        {"ends", std::move(ends)}});
+    out.upstream.emplace_back(net::SetTimer{.id = kDrainTimer, .at = now + options_.policy.drain});
 }
 
 }  // namespace fullstop::gateway

@@ -1,20 +1,29 @@
-// The gateway between clients and one upstream: requests and upstream events in, actions for both sides out. Sans-IO: no
-// socket, clock or thread; a rim wires it to a server for the clients and to a client host for the upstream.
+// The gateway between clients and its upstreams: requests and upstream events in, actions for both sides out. Sans-IO: no
+// socket, clock or thread; a rim wires it to a server for the clients and to a client host for the upstreams.
 //
-// Each request gets a connection to the upstream for itself, whose name is the request's. One that carried a whole answer is
-// kept for a next request. Nothing that the upstream may have read is ever sent twice.
+// An answer waits in the queue until an upstream has room, in answers and in tokens; everything else (models, health) is
+// passed on at once. Each attempt has a connection for itself; one that carried a whole answer is kept for a next request. Nothing
+// that an upstream may have read is ever sent twice.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
 #include "base/random.h"
+#include "gateway/budget.h"
 #include "gateway/exchange.h"
 #include "gateway/limits.h"
 #include "gateway/metrics.h"
+#include "gateway/placement.h"
+#include "gateway/policy.h"
+#include "gateway/queue.h"
 #include "net/event.h"
 #include "net/service.h"
 
@@ -27,10 +36,8 @@ struct Actions {
 };
 
 struct GatewayOptions {
-    wire::ServerUrl upstream;
+    Policy policy;
     std::string version;
-    std::optional<base::Duration> idle = kDefaultIdle;
-    base::Duration drain = kDefaultDrain;
     std::uint64_t entropy = 0;  ///< for request ids
 };
 
@@ -39,38 +46,84 @@ public:
     explicit Gateway(GatewayOptions options);
 
     // From the clients' side (net::Service)
-    void request(base::Instant now, const net::ServiceRequest& request, Actions& out);
-    /// The upstream's connection is closed at once, whatever it was doing.
+    void request(base::Instant now, net::ServiceRequest request, Actions& out);
+    /// It leaves the queue, or its upstream's connection is closed at once, whatever that was doing.
     void client_left(base::Instant now, net::ConnectionId id, Actions& out);
-
     /// Back-pressure: the upstream is not read while its client lags.
     void client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out);
 
-    // From the upstream's side (net::Part)
+    // From the upstreams' side (net::Part)
     void upstream(const net::Event& event, Actions& out);
 
-    /// No new requests (503); running answers go on until the drain limit, then they end with a reason.
+    // From whoever asks the upstreams about themselves
+    void learned(UpstreamId id, Capacity capacity, base::Instant now, Actions& out);
+    void loaded(UpstreamId id, const Load& load, base::Instant now, Actions& out);
+
+    /// Another configuration from now on. What is under way ends under the terms it began with.
+    void configure(Policy policy, base::Instant now, Actions& out);
+    const Policy& policy() const { return options_.policy; }
+    const Upstreams& upstreams() const { return upstreams_; }
+
+    /// No new requests (503); running and waiting answers go on until the drain limit, then they end with a reason.
     void drain(base::Instant now, Actions& out);
     bool drained() const { return draining_ && live_.empty(); }
     std::size_t running() const { return live_.size(); }
+    std::size_t waiting() const { return queue_.size(); }
+    /// The request that a connection to an upstream was opened for; 0 when it is over.
+    net::ConnectionId request_of(net::ConnectionId connection) const {
+        const auto found = attempts_.find(connection);
+        return found == attempts_.end() ? 0 : found->second;
+    }
 
 private:
-    using Live = std::unordered_map<net::ConnectionId, std::unique_ptr<Exchange>>;
+    /// Requests are numbered from 1 by the host, so the last number is free.
+    static constexpr net::TimerId kQueueTimer = std::numeric_limits<net::TimerId>::max();
+    struct Entry {
+        std::unique_ptr<Exchange> exchange;
+        net::ConnectionId connection = 0;  ///< of the attempt under way; 0: none
+        std::int64_t reserved = 0;         ///< in the budgets
+        bool counted = false;              ///< holds a place at its upstream
+    };
+    using Live = std::unordered_map<net::ConnectionId, Entry>;
 
-    bool own_page(const net::ServiceRequest& request, const std::string& request_id, Actions& out);
+    bool own_page(base::Instant now, const net::ServiceRequest& request, const std::string& request_id, Actions& out);
     void respond(const net::ServiceRequest& request, int status, std::string_view type, std::string_view body, const std::string& request_id, Actions& out,
                  const wire::Headers& more = {}) const;
+    std::string status_body(base::Instant now) const;
+
+    void begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out);
+    bool set_aside(Live::iterator at, base::Instant now, Actions& out);
+    Ticket ticket_of(const Live::value_type& live) const;
+    void wait_or_refuse(Live::iterator at, base::Instant now, Actions& out);
+    void pump(base::Instant now, Actions& out);
+    Queue::Reply place(const Ticket& ticket, bool overdue, std::set<UpstreamId>& claimed, base::Instant now, Actions& out);
+    bool floors_allow(Priority priority) const;
+    void dispatch(Live::iterator at, const Upstreams::Choice& choice, bool others, base::Instant now, Actions& out);
+    void release(Entry& entry, bool telling, bool failed, base::Instant now);
+    void try_elsewhere(Live::iterator at, bool connection_open, base::Instant now, Actions& out);
+    void refuse(Live::iterator at, int status, std::string words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
+    base::Duration estimated_wait(Priority priority) const;
+
     void on_timer(base::Instant now, net::TimerId id, Actions& out);
-    void watch(net::ConnectionId id, const Exchange& exchange, Actions& out) const;
-    void settle(Live::iterator at, std::string bytes, bool upstream_open, Actions& out);
-    std::string status_body() const;
+    void watch(const Live::value_type& live, base::Instant now, Actions& out) const;
+    void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out);
+    void note_pace(base::Instant now);
+    void forget(Live::iterator at, base::Instant now);
 
     GatewayOptions options_;
-    Route route_;
     base::Random random_;
+    Upstreams upstreams_;
+    Queue queue_;
+    TokenCounters counters_;
+    Budget budget_;
     Metrics metrics_;
     Live live_;
-    bool draining_ = false;
+    std::unordered_map<net::ConnectionId, net::ConnectionId> attempts_;  ///< connection to an upstream -> request
+    net::ConnectionId next_connection_ = 1;
+    std::array<int, kPriorities> running_by_class_{};
+    std::optional<base::Instant> last_end_;
+    base::Duration between_ends_{};  ///< of answers, smoothed; 0: not known
+    bool draining_ = false, pumping_ = false;
 };
 
 }  // namespace fullstop::gateway

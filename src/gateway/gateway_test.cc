@@ -42,7 +42,7 @@ TEST(Gateway, ARequestGoesOnWithTheFieldsOfItsConnectionReplaced) {
 
 TEST(Gateway, AnAbsoluteTargetAndABasePathBecomeThePathOfTheUpstream) {
     auto options = Bench::default_options();
-    options.upstream = *wire::parse_server_url("http://[::1]:9000/mounted/v1");
+    options.policy.upstreams.front().url = *wire::parse_server_url("http://[::1]:9000/mounted/v1");
     Bench bench(options);
     bench.request(bench.get("http://gateway/v1/models"));
     bench.connected();
@@ -61,7 +61,7 @@ TEST(Gateway, TheUpstreamsHeadKeepsItsLinesAndGetsTheGateways) {
         "X-Hop: 1\r\nKeep-Alive: timeout=5\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
     EXPECT_EQ(bench.seen.raw,
               "HTTP/1.1 200 Fine\r\nServer: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
-              "X-Request-Id: abc-1\r\nFullstop-Upstream: 127.0.0.1:9000\r\nFullstop-Deadline-Ms: 30000\r\nFullstop-Requested-Max-Tokens: 64\r\n"
+              "X-Request-Id: abc-1\r\nFullstop-Upstream: 127.0.0.1:9000\r\nFullstop-Requested-Max-Tokens: 64\r\n"
               "Fullstop-Effective-Max-Tokens: 64\r\n\r\n{}");
     EXPECT_TRUE(bench.seen.kept);
     EXPECT_TRUE(bench.upstream_closed);
@@ -148,12 +148,9 @@ struct Early {
 
 TEST(Gateway, AFailureBeforeTheFirstByteIsAnHttpErrorThatNamesItsCause) {
     const std::vector<Early> all = {
-        {"refused", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kRefused, "Connection refused"}); }, 502, "engine_death",
-         "upstream"},
-        {"no route", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kUnreachable, "No route"}); }, 502, "connection_broken",
-         "upstream"},
-        {"no answer", [](Bench& b) { b.tell(net::ConnectFailed{b.last_id, net::ConnectFailure::kTimedOut, "no answer"}); }, 504, "connection_broken",
-         "upstream"},
+        {"refused", [](Bench& b) { b.fail_to_connect(net::ConnectFailure::kRefused, "Connection refused"); }, 502, "engine_death", "upstream"},
+        {"no route", [](Bench& b) { b.fail_to_connect(net::ConnectFailure::kUnreachable, "No route"); }, 502, "connection_broken", "upstream"},
+        {"no answer", [](Bench& b) { b.fail_to_connect(net::ConnectFailure::kTimedOut, "no answer"); }, 504, "connection_broken", "upstream"},
         {"FIN", [](Bench& b) { b.connected(), b.close(net::CloseKind::kFin); }, 502, "connection_broken", "upstream"},
         {"RST", [](Bench& b) { b.connected(), b.close(net::CloseKind::kRst); }, 502, "connection_broken", "upstream"},
         {"FIN in the head", [](Bench& b) { b.connected(), b.receive("HTTP/1.1 200 OK\r\nConte"), b.close(net::CloseKind::kFin); }, 502, "connection_broken",
@@ -189,8 +186,9 @@ TEST(Gateway, TheObjectOfAnIdleTimeoutCarriesLimitAndElapsedTime) {
     bench.connected();
     bench.receive(kStreamHead + kPiece);
     bench.silence();
-    EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("no byte from the upstream for 30.0 s (limit 30.0 s), 30.0 s after the request"),
-                                         HasSubstr("\"requested_max_tokens\":64"), HasSubstr("\"deadline_ms\":3E4"), HasSubstr("\"queue_ms\":null")));
+    EXPECT_THAT(bench.seen.body(),
+                AllOf(HasSubstr("no byte from the upstream for 30.0 s (limit 30.0 s), 30.0 s after the request"), HasSubstr("\"requested_max_tokens\":64"),
+                      HasSubstr("\"deadline_ms\":3E4"), HasSubstr("\"queue_ms\":0E0"), HasSubstr("\"limit\":\"idle\",\"limit_ms\":3E4,\"elapsed_ms\":3E4")));
     EXPECT_TRUE(bench.upstream_closed);
 }
 

@@ -1,8 +1,9 @@
-// The text format of Prometheus 0.0.4, written directly: a dozen lines do not need a library.
+// The text format of Prometheus 0.0.4, written directly: some dozen lines do not need a library.
 #include "gateway/metrics.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace fullstop::gateway {
@@ -12,21 +13,84 @@ void head(std::string& out, std::string_view name, std::string_view type, std::s
     fmt::format_to(std::back_inserter(out), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
+void by_upstream(std::string& out, std::string_view name, std::string_view help, const std::map<std::string, std::int64_t>& values) {
+    head(out, name, "counter", help);
+    for (const auto& [upstream, value] : values) fmt::format_to(std::back_inserter(out), "{}{{upstream=\"{}\"}} {}\n", name, upstream, value);
+}
+
+constexpr std::array kClasses = {Priority::kInteractive, Priority::kNormal, Priority::kBatch};
+
 }  // namespace
 
-std::string Metrics::text(std::size_t running) const {
+void Metrics::waited(Priority priority, base::Duration time) {
+    Waits& waits = waits_[static_cast<std::size_t>(priority)];
+    const double seconds = base::to_seconds(time);
+    ++waits.counts[static_cast<std::size_t>(std::ranges::lower_bound(kWaitBounds, seconds) - kWaitBounds.begin())];
+    waits.sum += seconds;
+}
+
+std::map<answer::Cause, std::int64_t> Metrics::ends() const {
+    std::map<answer::Cause, std::int64_t> out;
+    for (const auto& [key, count] : ends_) out[key.second] += count;
+    return out;
+}
+
+std::int64_t Metrics::others() const {
+    std::int64_t sum = 0;
+    for (const auto& [upstream, count] : others_) sum += count;
+    return sum;
+}
+
+void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams, base::Instant now) const {
+    const auto put = std::back_inserter(out);
+    const auto gauge = [&](std::string_view name, std::string_view help, const auto& value_of) {
+        head(out, name, "gauge", help);
+        for (const auto& [id, upstream] : upstreams.all())
+            if (const std::optional<std::int64_t> value = value_of(*upstream))
+                fmt::format_to(put, "{}{{upstream=\"{}\"}} {}\n", name, upstream->name(), *value);
+    };
+    gauge("fullstop_gateway_requests_running", "Answers passed on and not ended", [](const Upstream& u) { return u.running(); });
+    gauge("fullstop_gateway_slots", "Answers at once that the upstream takes, configured or learned", [](const Upstream& u) { return u.slots(); });
+    gauge("fullstop_gateway_tokens_held", "Tokens set aside for running answers", [](const Upstream& u) { return u.held(); });
+    gauge("fullstop_gateway_kv_tokens", "Tokens that its answers share, configured or learned", [](const Upstream& u) { return u.pool(); });
+    gauge("fullstop_gateway_upstream_usable", "0 while it is left alone after failures", [now](const Upstream& u) { return u.health.usable(now) ? 1 : 0; });
+}
+
+void Metrics::write_queue(std::string& out, const Queue& queue) const {
+    const auto put = std::back_inserter(out);
+    head(out, "fullstop_gateway_queue_requests", "gauge", "Requests that wait for an upstream");
+    for (const Priority each : kClasses) fmt::format_to(put, "fullstop_gateway_queue_requests{{class=\"{}\"}} {}\n", to_string(each), queue.size(each));
+    head(out, "fullstop_gateway_queue_tokens", "gauge", "Tokens that the waiting requests may come to");
+    fmt::format_to(put, "fullstop_gateway_queue_tokens {}\n", queue.tokens());
+    const std::string_view name = "fullstop_gateway_queue_seconds";
+    head(out, name, "histogram", "Arrival until an upstream was chosen");
+    for (const Priority each : kClasses) {
+        const Waits& waits = waits_[static_cast<std::size_t>(each)];
+        std::int64_t below = 0;
+        for (std::size_t i = 0; i < kWaitBounds.size(); ++i)
+            fmt::format_to(put, "{}_bucket{{class=\"{}\",le=\"{}\"}} {}\n", name, to_string(each), kWaitBounds[i], below += waits.counts[i]);
+        below += waits.counts.back();
+        fmt::format_to(put, "{0}_bucket{{class=\"{1}\",le=\"+Inf\"}} {2}\n{0}_sum{{class=\"{1}\"}} {3}\n{0}_count{{class=\"{1}\"}} {2}\n", name,
+                       to_string(each), below, waits.sum);
+    }
+}
+
+std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const {
     std::string out;
     const auto put = std::back_inserter(out);
-    head(out, "fullstop_gateway_requests_running", "gauge", "Requests passed on and not ended");
-    fmt::format_to(put, "fullstop_gateway_requests_running{{upstream=\"{}\"}} {}\n", upstream_, running);
+    head(out, "fullstop_gateway_exchanges", "gauge", "Requests of all kinds that wait or are under way");
+    fmt::format_to(put, "fullstop_gateway_exchanges {}\n", exchanges);
+    write_upstreams(out, upstreams, now);
+    write_queue(out, queue);
     head(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
-    for (const auto& [cause, count] : ends_)
-        fmt::format_to(put, "fullstop_answers_total{{cause=\"{}\",layer=\"{}\",upstream=\"{}\"}} {}\n", answer::to_string(cause),
-                       answer::to_string(answer::entry(cause).layer), upstream_, count);
-    head(out, "fullstop_other_responses_total", "counter", "Responses relayed that were no answer of a model");
-    fmt::format_to(put, "fullstop_other_responses_total{{upstream=\"{}\"}} {}\n", upstream_, others_);
-    head(out, "fullstop_relayed_bytes_total", "counter", "Bytes of response bodies relayed");
-    fmt::format_to(put, "fullstop_relayed_bytes_total{{upstream=\"{}\"}} {}\n", upstream_, bytes_);
+    for (const auto& [key, count] : ends_)
+        fmt::format_to(put, "fullstop_answers_total{{cause=\"{}\",layer=\"{}\",upstream=\"{}\"}} {}\n", answer::to_string(key.second),
+                       answer::to_string(answer::entry(key.second).layer), key.first, count);
+    by_upstream(out, "fullstop_other_responses_total", "Responses relayed that were no answer of a model", others_);
+    by_upstream(out, "fullstop_relayed_bytes_total", "Bytes of response bodies relayed", bytes_);
+    by_upstream(out, "fullstop_gateway_retries_total", "Attempts that failed before the first byte and were made elsewhere", retries_);
+    head(out, "fullstop_gateway_limited_total", "counter", "Requests whose token limit was lowered by a setting of this gateway");
+    fmt::format_to(put, "fullstop_gateway_limited_total {}\n", limited_);
     return out;
 }
 

@@ -1,32 +1,48 @@
-// What the gateway did so far, as Prometheus text: answers by cause and upstream, what runs, what was relayed.
+// What the gateway did so far, as Prometheus text: answers by cause and upstream, what runs and waits, what was relayed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "answer/cause.h"
+#include "base/time.h"
+#include "gateway/placement.h"
+#include "gateway/queue.h"
 
 namespace fullstop::gateway {
 
 /// What runs is named apart from `serve`'s gauge: whoever reads it through a gateway would take it for the server's.
 class Metrics {
 public:
-    explicit Metrics(std::string upstream) : upstream_(std::move(upstream)) {}
+    /// `upstream` is "" for what was never passed on.
+    void answer(answer::Cause cause, const std::string& upstream) { ++ends_[{upstream, cause}]; }
+    void other(const std::string& upstream) { ++others_[upstream]; }  ///< no answer of a model: models, health, tokens
+    void relayed(const std::string& upstream, std::size_t bytes) { bytes_[upstream] += static_cast<std::int64_t>(bytes); }
+    void waited(Priority priority, base::Duration time);
+    void retried(const std::string& upstream) { ++retries_[upstream]; }
+    void limited() { ++limited_; }  ///< its token limit was lowered
 
-    void answer(answer::Cause cause) { ++ends_[cause]; }
-    void other() { ++others_; }  ///< a response that was no answer of a model: models, health, tokens
-    void relayed(std::size_t bytes) { bytes_ += static_cast<std::int64_t>(bytes); }
-
-    std::string text(std::size_t running) const;
-    const std::map<answer::Cause, std::int64_t>& ends() const { return ends_; }
-    std::int64_t others() const { return others_; }
+    std::string text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const;
+    std::map<answer::Cause, std::int64_t> ends() const;
+    std::int64_t others() const;
 
 private:
-    std::string upstream_;
-    std::map<answer::Cause, std::int64_t> ends_;
-    std::int64_t others_ = 0, bytes_ = 0;
+    /// Up to the longest wait that a person takes for one, and beyond.
+    static constexpr std::array<double, 10> kWaitBounds = {0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300};
+    struct Waits {
+        std::array<std::int64_t, kWaitBounds.size() + 1> counts{};
+        double sum = 0;
+    };
+    void write_upstreams(std::string& out, const Upstreams& upstreams, base::Instant now) const;
+    void write_queue(std::string& out, const Queue& queue) const;
+
+    std::map<std::pair<std::string, answer::Cause>, std::int64_t> ends_;
+    std::map<std::string, std::int64_t> others_, bytes_, retries_;
+    std::array<Waits, kPriorities> waits_;
+    std::int64_t limited_ = 0;
 };
 
 }  // namespace fullstop::gateway

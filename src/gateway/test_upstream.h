@@ -41,10 +41,11 @@ public:
     explicit Bench(GatewayOptions options = default_options()) : gateway(std::move(options)) {}
 
     static GatewayOptions default_options() {
-        return {.upstream = *wire::parse_server_url("http://127.0.0.1:9000"),
-                .version = "test",
-                .idle = std::chrono::seconds(30),
-                .drain = std::chrono::seconds(5)};
+        GatewayOptions options{.policy = {}, .version = "test"};
+        options.policy.upstreams = {{.url = *wire::parse_server_url("http://127.0.0.1:9000")}};
+        options.policy.deadlines.idle = std::chrono::seconds(30);
+        options.policy.drain = std::chrono::seconds(5);
+        return options;
     }
 
     net::ServiceRequest post(const std::string& target, std::string body = "{}") {
@@ -78,14 +79,15 @@ public:
         gateway.upstream({now, std::move(what)}, out);
         take(out);
     }
-    void connected() { tell(net::Connected{last_id}); }
+    void connected() { tell(net::Connected{connection}); }
+    void fail_to_connect(net::ConnectFailure why, const char* text) { tell(net::ConnectFailed{connection, why, text}); }
     void receive(std::string_view bytes) {
         now += std::chrono::milliseconds(1);
-        if (!seen.closed) tell(net::Received{last_id, bytes, answer::StampClock::kUserSpace});
+        if (!seen.closed) tell(net::Received{connection, bytes, answer::StampClock::kUserSpace});
     }
     void close(net::CloseKind kind) {
         now += std::chrono::milliseconds(1);
-        if (!seen.closed) tell(net::PeerClosed{last_id, kind, kind == net::CloseKind::kRst ? "Connection reset by peer" : ""});
+        if (!seen.closed) tell(net::PeerClosed{connection, kind, kind == net::CloseKind::kRst ? "Connection reset by peer" : ""});
     }
     /// Nothing more comes: time passes until the timer that was set fires, as often as it is set again.
     void silence() {
@@ -100,7 +102,8 @@ public:
     base::Instant now{std::chrono::seconds(100)};
     net::ConnectionId last_id = 0;
     Seen seen;
-    std::string sent;  ///< to the upstream
+    std::string sent;                  ///< to the upstream
+    net::ConnectionId connection = 0;  ///< of the last attempt
     int connects = 0;
     bool upstream_closed = false, upstream_read = true;
     std::optional<base::Instant> timer;
@@ -119,7 +122,7 @@ private:
             }
         }
         for (const auto& action : actions.upstream) {
-            if (std::get_if<net::Connect>(&action) != nullptr) ++connects;
+            if (const auto* connect = std::get_if<net::Connect>(&action)) ++connects, connection = connect->id;
             if (const auto* send = std::get_if<net::Send>(&action)) sent += send->bytes;
             if (std::get_if<net::Close>(&action) != nullptr) upstream_closed = true;
             if (const auto* flow = std::get_if<net::Flow>(&action)) upstream_read = flow->on;

@@ -57,6 +57,14 @@ Cause of_reason(const answer::Record& record) {
     return asked ? Cause::kTokenLimit : Cause::kDefaultTokenLimit;
 }
 
+/// An answer that ended at a limit which this gateway had lowered: the upstream's own word cannot tell.
+Cause of_reason(const Facts& facts) {
+    const Cause cause = of_reason(facts.record);
+    const bool at_limit = cause == Cause::kTokenLimit || cause == Cause::kDefaultTokenLimit;
+    if (!facts.our_max_tokens || !at_limit) return cause;
+    return facts.ours_by_load ? Cause::kGatewayTokenBudget : Cause::kDefaultTokenLimit;
+}
+
 Cause of_error(const answer::Record& record) {
     if (record.fullstop_cause)
         if (const auto cause = answer::parse_cause(*record.fullstop_cause)) return *cause;
@@ -68,12 +76,14 @@ Cause of_error(const answer::Record& record) {
 
 End cut(Stop stop, std::string detail) {
     End end{.detail = std::move(detail)};
-    end.by = stop == Stop::kIdle || stop == Stop::kShutdown || stop == Stop::kTooLarge ? By::kGateway : By::kUpstream;
+    end.by = By::kGateway;
     switch (stop) {
         case Stop::kIdle: end.cause = Cause::kGatewayIdleTimeout; break;
+        case Stop::kDeadline:
         case Stop::kShutdown: end.cause = Cause::kGatewayDeadline; break;
+        case Stop::kRefused:
         case Stop::kTooLarge: end.cause = Cause::kGatewayRejected; break;
-        default: end.cause = Cause::kConnectionBroken; break;
+        default: end.cause = Cause::kConnectionBroken, end.by = By::kUpstream; break;
     }
     return end;
 }
@@ -122,7 +132,8 @@ End judge_end(const Facts& facts) {
         // The dialect's terminator came, and only the framing broke behind it: the answer is whole, its framing is passed
         // on as it was.
         end.whole = ended;
-        end.cause = of_reason(record);
+        end.cause = of_reason(facts);
+        if (facts.our_max_tokens && answer::entry(end.cause).effect == answer::Effect::kShortened) end.by = By::kGateway;
         return end;
     }
     end = cut(facts.stop, framed ? std::string("the upstream ended its body before the answer's own end") : facts.detail);
@@ -138,8 +149,8 @@ End end_before_head(Stop stop, std::string detail) {
 }
 
 int status_before_head(const End& end, Stop stop) {
-    if (stop == Stop::kShutdown) return 503;
-    return end.cause == Cause::kGatewayIdleTimeout ? 504 : 502;
+    if (stop == Stop::kShutdown || stop == Stop::kRefused) return 503;
+    return end.cause == Cause::kGatewayIdleTimeout || stop == Stop::kDeadline ? 504 : 502;
 }
 
 }  // namespace fullstop::gateway

@@ -11,6 +11,7 @@
 
 #include "answer/cause.h"
 #include "answer/record.h"
+#include "base/time.h"
 #include "gateway/response_head.h"
 
 namespace fullstop::gateway {
@@ -24,7 +25,9 @@ enum class Stop {
     kFin,        ///< the upstream closed
     kRst,        ///< the upstream reset, or its connection broke
     kIdle,       ///< our limit on silence
+    kDeadline,   ///< another of our clocks (deadlines.h)
     kShutdown,   ///< our drain limit
+    kRefused,    ///< by us, before it was sent anywhere
     kMalformed,  ///< bytes that are no HTTP response
     kTooLarge,   ///< a head or an event beyond the limits of wire
 };
@@ -40,6 +43,15 @@ struct Facts {
     bool inside_event = false;  ///< the body stopped before the end of an event or line
     Stop stop = Stop::kFramed;
     std::string detail;  ///< of `stop`, with the numbers
+    /// The limit this gateway set instead of the one asked for, and whether it moves with load.
+    std::optional<std::int64_t> our_max_tokens = {};
+    bool ours_by_load = false;
+};
+
+/// Which of our limits ended the answer, and how long it took.
+struct CutBy {
+    std::string limit;
+    base::Duration allowed{}, elapsed{};
 };
 
 struct End {
@@ -49,6 +61,7 @@ struct End {
     answer::Cause cause = answer::Cause::kUnexplained;
     By by = By::kUpstream;
     std::string detail = {};
+    std::optional<CutBy> cut_by = {};
 };
 
 End judge_end(const Facts& facts);

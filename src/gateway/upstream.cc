@@ -34,7 +34,8 @@ std::optional<std::int64_t> Upstream::slots() const {
 
 std::optional<std::int64_t> Upstream::pool() const {
     if (options_.kv_tokens) return options_.kv_tokens;
-    return options_.learn ? capacity_.pool : std::nullopt;
+    if (!options_.learn) return std::nullopt;
+    return overfull_ && !capacity_.pool ? capacity_.window : capacity_.pool;
 }
 
 std::int64_t Upstream::need(const Work& work, std::optional<std::int64_t> max_tokens) const {

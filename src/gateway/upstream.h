@@ -40,6 +40,8 @@ public:
     void retire() { retired_ = true; }  ///< no longer in the configuration; gone when nothing runs
     void learned(Capacity capacity) { capacity_ = std::move(capacity); }
     void loaded(const Load& load, base::Instant at) { load_ = load, load_at_ = at; }
+    /// It said that its pool was used up, so that its answers share one: what it can hold is one window.
+    void overfull() { overfull_ = true; }
     /// Usage of an ended answer: how many tokens its prompt really was.
     void measured(const Work& work, std::int64_t prompt_tokens);
 
@@ -76,7 +78,7 @@ private:
     Capacity capacity_;
     Load load_;
     std::optional<base::Instant> load_at_;
-    bool retired_ = false;
+    bool retired_ = false, overfull_ = false;
     std::int64_t running_ = 0, held_ = 0, served_ = 0;
     double tokens_per_byte_ = kFirstTokensPerByte;
 };

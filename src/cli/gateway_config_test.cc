@@ -1,0 +1,147 @@
+// The file and the flags: what is wrong is named with its line, the documented example is the default, and the words of
+// --check name every limit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "cli/deadline_table.h"
+#include "cli/gateway_options.h"
+#include "cli/gateway_words.h"
+
+namespace fullstop::cli {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string example() {
+    std::ifstream file(FULLSTOP_SOURCE_DIR "/docs/gateway.toml");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// With its examples as well: lines that begin with '#' and no blank.
+std::string everything() {
+    std::istringstream lines(example());
+    std::string out, line;
+    while (std::getline(lines, line)) out += (line.size() > 1 && line[0] == '#' && line[1] != ' ' ? line.substr(1) : line) + "\n";
+    return out;
+}
+
+std::string error_of(const std::string& text) {
+    const auto settings = read_gateway_config(text, "g.toml");
+    return settings ? "" : settings.error().message + " (" + settings.error().hint + ")";
+}
+
+TEST(GatewayConfig, TheDocumentedFileIsTheDefaults) {
+    const auto read = read_gateway_config(example(), "gateway.toml");
+    ASSERT_TRUE(read) << read.error().message;
+    GatewaySettings defaults;
+    defaults.policy.upstreams = read->policy.upstreams;
+    EXPECT_EQ(policy_words(*read), policy_words(defaults));
+    EXPECT_EQ(read->host, defaults.host);
+    EXPECT_EQ(read->port, defaults.port);
+    EXPECT_EQ(read->policy.affinity, defaults.policy.affinity);
+    EXPECT_EQ(read->policy.output.floor, defaults.policy.output.floor);
+    ASSERT_EQ(read->policy.upstreams.size(), 1U);
+    EXPECT_TRUE(read->policy.upstreams.front().learn);
+    EXPECT_FALSE(read->policy.upstreams.front().max_concurrency);
+}
+
+TEST(GatewayConfig, EveryKeyIsInTheDocumentedFile) {
+    std::set<std::string> keys;
+    const auto read = read_gateway_config(everything(), "gateway.toml", &keys);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_GT(keys.size(), 35U);
+    for (const std::string& key : keys) {
+        const std::string last = key.substr(key.rfind('.') + 1);
+        EXPECT_TRUE(everything().find("\n" + last + " = ") != std::string::npos || everything().find("[" + key + "]") != std::string::npos ||
+                    everything().find("[" + key + ".") != std::string::npos)
+            << key;
+    }
+    EXPECT_EQ(read->policy.output.max_tokens, 2048);
+    EXPECT_EQ(read->policy.output.by_load.front().users, 8);
+    EXPECT_EQ(read->policy.budgets.routes.at("/v1/chat/completions").tokens, 1'000'000);
+    EXPECT_EQ(read->policy.budgets.per_key->window, std::chrono::hours(1));
+    EXPECT_EQ(read->policy.upstreams.front().kv_tokens, 8192);
+}
+
+TEST(GatewayConfig, WhatIsWrongIsNamedWithItsLine) {
+    EXPECT_THAT(error_of("drain = \"30s\"\nlisten = \n"), HasSubstr("g.toml:2:"));
+    EXPECT_THAT(error_of("\n[deadlines]\nidel = 5\n"), AllOf(HasSubstr("g.toml:3: deadlines.idel: unknown key"), HasSubstr("idle, queue_wait, total")));
+    EXPECT_THAT(error_of("[deadline]\n"), HasSubstr("g.toml:1: deadline: unknown key"));
+    EXPECT_THAT(error_of("[deadlines]\ntotal = \"soon\"\n"), HasSubstr("g.toml:2: deadlines.total: wants a time above 0"));
+    EXPECT_THAT(error_of("[deadlines]\ntotal = 0\n"), HasSubstr("deadlines.total: wants a time above 0"));
+    EXPECT_THAT(error_of("[deadlines]\ntotal = true\n"), HasSubstr("deadlines.total: wants a time above 0"));
+    EXPECT_THAT(error_of("drain = \"none\"\n"), HasSubstr("drain: wants a time above 0"));
+    EXPECT_THAT(error_of("[queue]\nmax_requests = \"8\"\n"), HasSubstr("g.toml:2: queue.max_requests: wants a whole number from 0 to 1000000"));
+    EXPECT_THAT(error_of("[queue.floors]\nurgent = 1\n"), HasSubstr("queue.floors.urgent: unknown key"));
+    EXPECT_THAT(error_of("retry = 1\n"), HasSubstr("retry: wants true or false"));
+    EXPECT_THAT(error_of("[[upstream]]\n"), HasSubstr("g.toml:1: upstream: wants a url"));
+    EXPECT_THAT(error_of("[[upstream]]\nurl = \"ftp://x\"\n"), HasSubstr("g.toml:2: upstream.url: "));
+    EXPECT_THAT(error_of("[upstream]\nurl = \"http://x\"\n"), HasSubstr("upstream: wants tables: [[upstream]]"));
+    EXPECT_THAT(error_of("[[upstream]]\nurl = \"http://x\"\nmodels = \"a\"\n"), HasSubstr("upstream.models: wants a list of texts"));
+    EXPECT_THAT(error_of("[output]\nmax_tokens = 10\n"), HasSubstr("output.max_tokens: 10 is below the floor of 64"));
+    EXPECT_THAT(error_of("[[output.by_load]]\nusers = 8\nmax_tokens = 63\n"), HasSubstr("output.by_load.max_tokens: 63 is below the floor of 64"));
+    EXPECT_THAT(error_of("[[output.by_load]]\nusers = 8\n"), HasSubstr("output.by_load: wants users and max_tokens"));
+    EXPECT_THAT(error_of("[budget.per_key]\ntokens = 5\n"), HasSubstr("budget.per_key: wants tokens and window"));
+    EXPECT_THAT(error_of("[[budget.route]]\ntokens = 5\nwindow = 1\npath = \"v1\"\n"), HasSubstr("budget.route: wants the path of a request"));
+    EXPECT_THAT(error_of("listen = \"nowhere\"\n"), HasSubstr("g.toml:1: listen: "));
+}
+
+TEST(GatewayOptions, FlagsGoBeforeTheFile) {
+    GatewayWords words;
+    words.config = "g.toml";
+    words.total = "90s";
+    words.idle = "none";
+    words.max_concurrency = 3;
+    const auto settings = read_gateway(words, "[deadlines]\ntotal = 5\nfirst_token = 7\n[[upstream]]\nurl = \"http://127.0.0.1:1\"\n");
+    ASSERT_TRUE(settings) << settings.error().message;
+    EXPECT_EQ(settings->policy.deadlines.total, seconds(90));
+    EXPECT_EQ(settings->policy.deadlines.idle, std::nullopt);
+    EXPECT_EQ(settings->policy.deadlines.first_token, seconds(7));
+    ASSERT_EQ(settings->policy.upstreams.size(), 1U);
+    EXPECT_EQ(settings->policy.upstreams.front().max_concurrency, 3);
+    words.upstreams = {"http://127.0.0.1:2", "http://127.0.0.1:3"};
+    EXPECT_EQ(read_gateway(words, "[[upstream]]\nurl = \"http://127.0.0.1:1\"\n")->policy.upstreams.size(), 2U);
+}
+
+TEST(GatewayOptions, WithoutAServerThereIsNothingToDo) {
+    const auto settings = read_gateway({}, std::nullopt);
+    ASSERT_FALSE(settings);
+    EXPECT_THAT(settings.error().hint, AllOf(HasSubstr("--upstream"), HasSubstr("[[upstream]]")));
+}
+
+TEST(PolicyWords, NameEveryLimitAndItsCause) {
+    const auto settings = read_gateway_config(everything(), "gateway.toml");
+    ASSERT_TRUE(settings);
+    EXPECT_THAT(
+        policy_words(*settings),
+        AllOf(HasSubstr("300 s of silence of its server (gateway_idle_timeout)"), HasSubstr("to 2048 tokens, whatever is asked for (default_token_limit"),
+              HasSubstr("to 512 tokens from 8 answers at once on (gateway_token_budget"), HasSubstr("its API key's 200000 tokens in 3600 s are used up"),
+              HasSubstr("/v1/chat/completions's 1000000 tokens"), HasSubstr("answers at once 4, tokens they share 8192")));
+    GatewayWords words;
+    words.upstreams = {"http://127.0.0.1:1"};
+    words.total = "60s";
+    EXPECT_THAT(policy_words(*read_gateway(words, std::nullopt)),
+                AllOf(HasSubstr("60 s from arrival to the end, waiting included (gateway_deadline, total)"), HasSubstr("No answer is shortened"),
+                      HasSubstr("Nothing is ever sent twice"), Not(HasSubstr("first_token"))));
+}
+
+TEST(DeadlineTable, SaysWhatEachDeadlineAllowsAtEachNumberOfUsers) {
+    const gateway::Deadlines deadlines{.queue_wait = seconds(9), .first_token = seconds(3), .idle = seconds(300), .total = seconds(60)};
+    const std::string table = deadline_table(
+        deadlines, {{.users = 1, .tokens_per_second = 40, .first_token_s = 0.5}, {.users = 8, .tokens_per_second = 5, .first_token_s = 4}}, "Measured.");
+    EXPECT_THAT(table, AllOf(HasSubstr("total 60 s: tokens that fit               2380         280\n"),
+                             HasSubstr("first token 3 s                     any length        none\n"),
+                             HasSubstr("idle 300 s, in one piece                 11980        1480\n"), HasSubstr("queue wait 9 s: refuses")));
+    EXPECT_THAT(deadline_table({.queue_wait = {}, .first_token = {}, .idle = {}, .total = {}}, {}, ""), HasSubstr("no deadline is set"));
+}
+
+}  // namespace
+}  // namespace fullstop::cli
