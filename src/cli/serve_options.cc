@@ -132,7 +132,8 @@ void declare_serve(CLI::App& app, ServeWords& words) {
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"
-        "  fullstop serve --model chat.gguf --kv-tokens 32768 --max-sequences 4   four answers, a window of 8192 tokens each");
+        "  fullstop serve --model chat.gguf --kv-tokens 32768 --max-sequences 4   four answers, a window of 8192 tokens each\n"
+        "  fullstop serve --config serve.toml --api-key-file keys      flags from a file; only who holds a key may ask");
 }
 
 base::Result<ServeOptions> read_serve(const ServeWords& words, const World& world) {

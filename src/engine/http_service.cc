@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <cmath>
 #include <utility>
@@ -59,79 +58,62 @@ HttpService::HttpService(ModelFacts facts, ServiceOptions options, std::function
     occupancy_.kv_total = facts_.pool;
 }
 
-void HttpService::respond(ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
-                          ServiceActions& out, const wire::Headers& more) const {
-    wire::Headers headers = {{"Connection", keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", request_id}, {"Server", "fullstop"}};
+void HttpService::respond(const Asker& asker, int status, std::string_view type, std::string_view body, ServiceActions& out, const wire::Headers& more) const {
+    wire::Headers headers = {{"Connection", asker.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", asker.request_id}, {"Server", "fullstop"}};
     headers.insert(headers.end(), more.begin(), more.end());
-    send(id, wire::whole_response(status, type, body, headers), out);
-    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = keep_alive});
+    std::string bytes = wire::whole_response(status, type, body, headers);
+    if (asker.head_only) bytes.resize(bytes.size() - body.size());
+    send(asker.id, std::move(bytes), out);
+    out.emplace_back(net::ServiceClose{.id = asker.id, .kind = net::CloseKind::kFin, .keep_alive = asker.keep_alive});
 }
 
 void HttpService::request(Instant now, net::ServiceRequest request, ServiceActions& out) {
-    const bool keep = !wants_close(request);
-    std::string request_id = header(request, "x-request-id");
-    const bool id_is_fine = valid_request_id(request_id);
-    if (request_id.empty() || !id_is_fine) request_id = fmt::format("fs-{:016x}", random_.next());
-    const auto reply = [&](int status, std::string_view type, std::string_view body) { respond(request.id, status, type, body, request_id, keep, out); };
-    if (!id_is_fine)
-        return reply(
-            400, kJson,
-            error_body(fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "invalid_request_error", "bad_request_id"));
+    Asker asker{.id = request.id, .request_id = header(request, "x-request-id"), .keep_alive = !wants_close(request), .head_only = request.method == "HEAD"};
+    const bool id_is_fine = valid_request_id(asker.request_id);
+    if (asker.request_id.empty() || !id_is_fine) asker.request_id = fmt::format("fs-{:016x}", random_.next());
+    const auto refuse = [&](int status, std::string_view message, std::string_view code, const wire::Headers& more = {}) {
+        respond(asker, status, kJson, error_body(message, "invalid_request_error", code), out, more);
+    };
+    if (!id_is_fine) return refuse(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "bad_request_id");
 
     const std::string path = request.target.substr(0, request.target.find('?'));
-    std::optional<std::string> client;
     // Health is for those who only want to know whether this lives: load balancers and process managers hold no keys.
     if (!options_.keys.open() && path != "/health") {
-        client = options_.keys.client(header(request, "authorization"));
+        auto client = options_.keys.client(header(request, "authorization"));
         if (!client)
-            return respond(request.id, 401, kJson,
-                           error_body("an API key of this server is needed: Authorization: Bearer KEY", "invalid_request_error", "invalid_api_key"), request_id,
-                           keep, out, {{"WWW-Authenticate", "Bearer realm=\"fullstop\""}});
+            return refuse(401, "an API key of this server is needed: Authorization: Bearer KEY", "invalid_api_key",
+                          {{"WWW-Authenticate", "Bearer realm=\"fullstop\""}});
+        asker.client = std::move(*client);
     }
-
-    using Body = std::string (*)(const HttpService&);
-    struct Page {
-        std::string_view path, type;
-        Body body;
-    };
-    static constexpr std::array kPages = {
-        Page{"/v1/models", kJson, [](const HttpService& s) { return models_body(s.facts_, s.options_.started_wall); }},
-        Page{"/fullstop/status", kJson,
-             [](const HttpService& s) {
-                 return status_body(s.facts_, {.version = s.options_.version,
-                                               .max_queue = s.options_.max_queue,
-                                               .admission = s.options_.admission,
-                                               .draining = s.drained_by_.has_value(),
-                                               .occupancy = s.occupancy_,
-                                               .ends = s.metrics_.ends()});
-             }},
-        Page{"/metrics", kPrometheus, [](const HttpService& s) { return s.metrics_.text(s.occupancy_, s.facts_.max_sequences); }},
-        Page{"/health", kJson,
-             [](const HttpService& s) -> std::string { return s.drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"; }},
-    };
-    const auto wrong_method = [&](std::string_view wanted) {
-        reply(405, kJson, error_body(fmt::format("{} takes {}", path, wanted), "invalid_request_error", "method_not_allowed"));
-    };
-    for (const Page& page : kPages) {
-        if (path != page.path) continue;
-        if (request.method != "GET") return wrong_method("GET");
-        return reply(path == "/health" && drained_by_.has_value() ? 503 : 200, page.type, page.body(*this));
+    if (const auto page = page_at(path)) {
+        if (request.method != "GET" && !asker.head_only) return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed", {{"Allow", "GET, HEAD"}});
+        return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type, page->body, out);
     }
-    if (path != "/v1/chat/completions" && path != "/v1/completions")
-        return reply(404, kJson, error_body(fmt::format("there is no {} here", path), "invalid_request_error", "not_found"));
-    if (request.method != "POST") return wrong_method("POST");
-    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, std::move(request), std::move(request_id), client.value_or(""), out);
+    if (path != "/v1/chat/completions" && path != "/v1/completions") return refuse(404, fmt::format("there is no {} here", path), "not_found");
+    if (request.method != "POST") return refuse(405, fmt::format("{} takes POST", path), "method_not_allowed", {{"Allow", "POST"}});
+    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, request.body, std::move(asker), out);
 }
 
-void HttpService::completion(Instant now, Route route, net::ServiceRequest request, std::string request_id, std::string client, ServiceActions& out) {
-    const bool keep = !wants_close(request);
+std::optional<HttpService::Page> HttpService::page_at(std::string_view path) const {
+    if (path == "/health") return Page{kJson, drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"};
+    if (path == "/v1/models") return Page{kJson, models_body(facts_, options_.started_wall)};
+    if (path == "/metrics") return Page{kPrometheus, metrics_.text(occupancy_, facts_.max_sequences)};
+    if (path == "/fullstop/status")
+        return Page{kJson, status_body(facts_, {.version = options_.version,
+                                                .max_queue = options_.max_queue,
+                                                .admission = options_.admission,
+                                                .draining = drained_by_.has_value(),
+                                                .occupancy = occupancy_,
+                                                .ends = metrics_.ends()})};
+    return std::nullopt;
+}
+
+void HttpService::completion(Instant now, Route route, std::string_view body, Asker asker, ServiceActions& out) {
     const auto refuse = [&](int status, std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {},
-                            const wire::Headers& more = {}) {
-        respond(request.id, status, kJson, error_body(message, type, code, parameter), request_id, keep, out, more);
-    };
+                            const wire::Headers& more = {}) { respond(asker, status, kJson, error_body(message, type, code, parameter), out, more); };
     if (drained_by_.has_value())
         return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
-    auto parsed = parse_completion(route, request.body);
+    auto parsed = parse_completion(route, body);
     if (!parsed) return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter", parsed.error().parameter);
     if (!parsed->model.empty() && parsed->model != facts_.name)
         return refuse(404, fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name), "invalid_request_error", "model_not_found",
@@ -142,21 +124,18 @@ void HttpService::completion(Instant now, Route route, net::ServiceRequest reque
             return refuse(400, fmt::format("logit_bias[{}]: the model has {} tokens", token, facts_.vocabulary), "invalid_request_error", "invalid_parameter",
                           "logit_bias");
 
-    Live live{
-        .names = {.route = route, .request_id = std::move(request_id), .model = facts_.name, .created = unix_seconds(now), .logprobs = parsed->wants_logprobs},
-        .stream = parsed->stream,
-        .include_usage = parsed->include_usage,
-        .keep_alive = keep,
-        .head_sent = false,
-        .role_sent = false,
-        .on_deadline = parsed->submission.on_deadline,
-        .text = {}};
-    live_.emplace(request.id, std::move(live));
     Submission submission = std::move(parsed->submission);
-    submission.id = request.id;
+    submission.id = asker.id;
     submission.arrived = now;
-    submission.client = std::move(client);
+    submission.client = asker.client;
     submission.sampling.seed = parsed->seed.value_or(random_.next());
+    Live live{.names = {.route = route, .request_id = asker.request_id, .model = facts_.name, .created = unix_seconds(now), .logprobs = parsed->wants_logprobs},
+              .asker = std::move(asker),
+              .stream = parsed->stream,
+              .include_usage = parsed->include_usage,
+              .on_deadline = submission.on_deadline,
+              .text = {}};
+    live_.emplace(submission.id, std::move(live));
     send_(std::move(submission));
 }
 
@@ -214,7 +193,7 @@ void HttpService::on(const Admitted& event, ServiceActions& out) {
     Live& live = found->second;
     send(event.id,
          wire::stream_head("text/event-stream",
-                           {{"Connection", live.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", live.names.request_id}, {"Server", "fullstop"}}),
+                           {{"Connection", live.asker.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", live.names.request_id}, {"Server", "fullstop"}}),
          out);
     live.head_sent = true;
     live.last_sent = event.at;
@@ -254,14 +233,14 @@ void HttpService::on(const Ended& event, ServiceActions& out) {
 }
 
 void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end, ServiceActions& out) const {
-    if (!live.stream) return respond(id, 200, kJson, whole_body(live.names, end, {live.text, live.tokens}), live.names.request_id, live.keep_alive, out);
+    if (!live.stream) return respond(live.asker, 200, kJson, whole_body(live.names, end, {live.text, live.tokens}), out);
     std::string bytes;
     if (!live.role_sent && live.names.route == Route::kChat) bytes += event_chunk(text_event(live.names, {""}, true));
     bytes += event_chunk(finish_event(live.names, end, live.include_usage));
     if (live.include_usage) bytes += event_chunk(usage_event(live.names, end));
     bytes += event_chunk("[DONE]") + wire::last_chunk();
     send(id, std::move(bytes), out);
-    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = live.keep_alive});
+    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = live.asker.keep_alive});
 }
 
 /// Before the head: a status. After it: an error object, no `[DONE]`, no last chunk.
@@ -270,7 +249,7 @@ void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, 
     const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit && live.on_deadline == OnDeadline::kPartial;
     const std::string body = partial ? partial_body(live.names, end, words, {live.text, live.tokens}) : error_body(live.names, end, words);
     if (!live.head_sent) {
-        return respond(id, words.status, kJson, body, live.names.request_id, live.keep_alive, out, retry ? retry_after(*retry) : wire::Headers{});
+        return respond(live.asker, words.status, kJson, body, out, retry ? retry_after(*retry) : wire::Headers{});
     }
     send(id, event_chunk(body), out);
     out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = false});

@@ -53,10 +53,23 @@ public:
     std::size_t open_answers() const { return live_.size(); }
 
 private:
+    /// Whose request it is and how it is answered.
+    struct Asker {
+        net::ConnectionId id = 0;
+        std::string request_id;
+        bool keep_alive = true;
+        bool head_only = false;   ///< the head of what GET would get
+        std::string client = {};  ///< the name of its key
+    };
+    struct Page {
+        std::string_view type;
+        std::string body;
+    };
     /// One accepted request whose client is still there. Its key is connection, request and sequence id in one.
     struct Live {
         AnswerNames names;
-        bool stream = false, include_usage = false, keep_alive = true;
+        Asker asker;
+        bool stream = false, include_usage = false;
         bool head_sent = false, role_sent = false;
         std::optional<OnDeadline> on_deadline = {};
         base::Instant last_sent{};  ///< of a stream whose head was sent
@@ -66,9 +79,9 @@ private:
         std::int64_t characters = 0;  ///< shown so far
     };
 
-    void completion(base::Instant now, Route route, net::ServiceRequest request, std::string request_id, std::string client, net::ServiceActions& out);
-    void respond(net::ConnectionId id, int status, std::string_view type, std::string_view body, const std::string& request_id, bool keep_alive,
-                 net::ServiceActions& out, const wire::Headers& more = {}) const;
+    std::optional<Page> page_at(std::string_view path) const;
+    void completion(base::Instant now, Route route, std::string_view body, Asker asker, net::ServiceActions& out);
+    void respond(const Asker& asker, int status, std::string_view type, std::string_view body, net::ServiceActions& out, const wire::Headers& more = {}) const;
     void on(const Refused& event, net::ServiceActions& out);
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);

@@ -221,6 +221,10 @@ TEST(HttpService, WrongPathsMethodsAndModelsAreNamed) {
     EXPECT_EQ(host.read(host.send("GET", "/v1/embeddings")).status, 404);
     EXPECT_EQ(host.read(host.send("GET", "/v1/chat/completions")).status, 405);
     EXPECT_EQ(host.read(host.send("POST", "/metrics")).status, 405);
+    EXPECT_EQ(host.read(host.send("POST", "/metrics")).headers.at("allow"), "GET, HEAD");
+    const auto head = host.send("HEAD", "/v1/models"), get = host.send("GET", "/v1/models");
+    EXPECT_EQ(host.body(head), "") << "a head is not followed by a body";
+    EXPECT_EQ(host.read(head).headers.at("content-length"), std::to_string(host.body(get).size()));
     const auto id = host.chat(R"("model":"gpt-9")");
     EXPECT_EQ(host.read(id).status, 404);
     EXPECT_THAT(host.body(id), HasSubstr("test-model"));

@@ -193,8 +193,8 @@ class Surface(unittest.TestCase):
         for status, method, path, body, words in table:
             with self.subTest(body=str(body)[:80], path=path):
                 self.error(self.server.ask(method, path, body), status, *words)
-        huge = self.server.ask("POST", chat, b'{"messages":[{"role":"user","content":"' + b"a" * (10 << 20) + b'"}]}')
-        self.assertEqual(huge[0], 413)
+        huge = self.server.ask("POST", chat, b'{"messages":[{"role":"user","content":"' + b"a" * (10 << 20) + b'"}]}', headers={"X-Request-Id": "huge-1"})
+        self.assertEqual((huge[0], huge[1]["x-request-id"]), (413, "huge-1"))
         self.assertIn("8388608 bytes", huge[2])
         self.error(self.server.chat(headers={"X-Request-Id": "two words"}), 400, "X-Request-Id")
         self.assertEqual(self.server.chat()[0], 200, "and it still serves")

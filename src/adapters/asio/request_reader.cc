@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/http/error.hpp>
@@ -28,6 +29,9 @@ struct RequestReader::State {
 };
 
 namespace {
+
+/// As the services allow it: longer ones do not fit a log line.
+constexpr std::size_t kMaxEchoedIdBytes = 128;
 
 std::string lower(std::string_view text) {
     std::string out(text);
@@ -125,13 +129,19 @@ bool RequestReader::keep_alive() const { return state_->parser.keep_alive(); }
 int RequestReader::refusal_status() const { return state_->status; }
 std::string RequestReader::refusal_text() const { return state_->text; }
 
-std::string refusal_response(int status, std::string_view message) {
+std::string RequestReader::request_id() const {
+    const std::string_view name(state_->parser.get()["X-Request-Id"]);
+    const bool fine = name.size() <= kMaxEchoedIdBytes && std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7F'; });
+    return fine ? std::string(name) : std::string();
+}
+
+std::string refusal_response(int status, std::string_view message, std::string_view request_id) {
     const ::boost::json::value document = {
         {"error", {{"message", message}, {"type", status < 500 ? "invalid_request_error" : "server_error"}, {"code", status}}}};
     const std::string body = ::boost::json::serialize(document);
     const auto reason = http::obsolete_reason(static_cast<http::status>(status));
-    return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
-                       std::string_view(reason.data(), reason.size()), body.size(), body);
+    return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\nX-Request-Id: {}\r\n\r\n{}", status,
+                       std::string_view(reason.data(), reason.size()), body.size(), request_id, body);
 }
 
 }  // namespace fullstop::adapters::asio

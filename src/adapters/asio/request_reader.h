@@ -38,6 +38,8 @@ public:
     // After kRefused: what to answer before closing
     int refusal_status() const;
     std::string refusal_text() const;
+    /// What the client calls its request; "" while that is not known, or when it is no name.
+    std::string request_id() const;
 
     void next();  ///< forgets the request and begins anew
 
@@ -50,6 +52,6 @@ private:
 };
 
 /// A whole response that refuses: JSON in the style of the API, Connection: close.
-std::string refusal_response(int status, std::string_view message);
+std::string refusal_response(int status, std::string_view message, std::string_view request_id);
 
 }  // namespace fullstop::adapters::asio

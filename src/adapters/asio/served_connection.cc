@@ -1,9 +1,12 @@
 // The life of one served connection: request, answer, next request, end.
 #include "adapters/asio/served_connection.h"
 
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
+#include <random>
+#include <string>
 #include <utility>
 
 namespace fullstop::adapters::asio {
@@ -89,10 +92,15 @@ void ServedConnection::refuse(int status, std::string_view message) {
     keep_ = false;
     close_kind_ = net::CloseKind::kFin;
     state_ = State::kFlushing;
+    std::string id = reader_.request_id();
+    if (id.empty()) {
+        std::random_device random;
+        id = fmt::format("fs-{:08x}{:08x}", random(), random());
+    }
     early_ = {};
     reader_.next();
     let_go(0);
-    unsent_.append(refusal_response(status, message));
+    unsent_.append(refusal_response(status, message, id));
     arm(kFlushTimeout);
     flush();
 }
