@@ -79,9 +79,8 @@ def real_load(settings, admission):
     command = [FULLSTOP, "serve", "--listen", f"127.0.0.1:{port}", "--kv-layout", "unified", "--kv-tokens", str(settings.cells), "--max-sequences",
                str(settings.users), "--admission", admission, "--threads", str(settings.threads), "--quiet"]
     numbers, results, lock = iter(range(settings.requests)), [], threading.Lock()
-    with shared_pool.Server(command, port):
+    with shared_pool.Server(command, port):  # no request to warm up: forecast admission would learn its length
         model = shared_pool.model_of(port)
-        one_request(port, model, 10_000, argparse.Namespace(tokens=8))  # warms up
 
         def user():
             while True:

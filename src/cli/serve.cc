@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <ostream>
 #include <utility>
 
+#include "cli/calibrate.h"
 #include "cli/config_file.h"
+#include "cli/cost_file.h"
 #include "cli/listen_address.h"
 #include "cli/serve_options.h"
 #include "cli/serving.h"
@@ -34,6 +37,18 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
         (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
 }
 
+/// What steps cost here, if `fullstop simulate --calibrate` measured it for this model, layout and threads; else the engine
+/// learns it from its first steps. Only a latency target needs it.
+std::optional<engine::CostModel> measured_cost(const World& world, const ServeOptions& options, const engine::ModelFacts& facts) {
+    if (!options.itl_target) return std::nullopt;
+    auto table = stored_cost(world, cost_key(options.load, facts.layout == "streams"));
+    if (!table) {
+        fail(world, table.error());
+        return std::nullopt;
+    }
+    return *table ? std::optional(std::move((*table)->model)) : std::nullopt;
+}
+
 int serve(World& world, CLI::App& app, const ServeWords& words) {
     if (auto applied = apply_config(app, words.config); !applied) return fail(world, applied.error());
     auto options = read_serve(words, world);
@@ -42,6 +57,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
     auto backend = adapters::llama::load(options->load);
     if (!backend) return fail(world, backend.error());
 
+    auto cost = measured_cost(world, *options, (*backend)->facts());
     adapters::asio::raise_open_file_limit();
     adapters::asio::Loop loop;
     const auto wall = world.clock.wall();
@@ -59,7 +75,8 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                               .admission = options->admission,
                                               .host_memory = options->host_memory,
                                               .ttft_target = options->ttft_target,
-                                              .itl_target = options->itl_target}});
+                                              .itl_target = options->itl_target,
+                                              .cost = std::move(cost)}});
     if (!serving) return fail(world, serving.error());
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;

@@ -51,7 +51,12 @@ SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine
                               .noise = plan.noise},
                              cost.model);
     const base::Bytes host = SimulatedBackend::kBytesPerToken * plan.host_memory.count;
-    ServingRun run(backend, {.max_queue = plan.max_queue, .admission = setting.admission, .host_memory = host, .itl_target = plan.itl_target},
+    ServingRun run(backend,
+                   {.max_queue = plan.max_queue,
+                    .admission = setting.admission,
+                    .host_memory = host,
+                    .itl_target = plan.itl_target,
+                    .cost = plan.cost_is_known ? std::optional(cost.model) : std::nullopt},
                    load_of(plan, setting), std::move(watch));
     bool more = true;
     while (more && !stop(run)) more = run.advance();
