@@ -35,6 +35,7 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
         "load: {}\n",
         facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
         (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
+    if (!facts.no_chat.empty()) world.err << fmt::format("/v1/chat/completions is refused: {}; --chat-template FILE gives it one\n", facts.no_chat);
 }
 
 /// What steps cost here, if `fullstop simulate --calibrate` measured it for this model, layout and threads; else the engine

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "adapters/llama/chat_template.h"
 #include "cli/config_file.h"
 #include "cli/listen_address.h"
 #include "cli/probe_options.h"
@@ -25,7 +26,7 @@ constexpr const char* kBuiltinModel = "SmolLM2-135M-Instruct.Q4_1.gguf";
 /// The built-in model answers the built-in prompts: prompt and 512 tokens fit, and eight windows take 100 MB.
 constexpr base::Tokens kBuiltinWindow{1024};
 constexpr int kMaxThreads = 512;
-constexpr std::uintmax_t kMaxKeyFileBytes = 1 << 20;  // thousands of clients
+constexpr std::uintmax_t kMaxTextBytes = 1 << 20;  // of a file of keys or a template: thousands of lines
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
     std::int64_t value = 0;
@@ -82,17 +83,33 @@ base::Result<void> check_numbers(const ServeWords& words) {
     return {};
 }
 
-base::Result<engine::ApiKeys> read_keys(const std::string& name) {
-    if (name.empty()) return engine::ApiKeys();
+base::Result<std::string> read_text(const std::string& name, std::string_view flag) {
     std::error_code trouble;
     const auto size = std::filesystem::file_size(name, trouble);
-    if (trouble) return base::usage_error(fmt::format("--api-key-file {}: {}", name, trouble.message()), "give a text file with one key a line");
-    if (size > kMaxKeyFileBytes) return base::usage_error(fmt::format("--api-key-file {} has {} bytes", name, size), "one key a line makes a small file");
+    if (trouble) return base::usage_error(fmt::format("{} {}: {}", flag, name, trouble.message()), "give a text file");
+    if (size > kMaxTextBytes) return base::usage_error(fmt::format("{} {} has {} bytes", flag, name, size), fmt::format("at most {}", kMaxTextBytes));
     std::ifstream file(name);
     std::ostringstream text;
     text << file.rdbuf();
-    if (!file) return base::usage_error(fmt::format("--api-key-file {} cannot be read", name), "check its permissions");
-    return engine::ApiKeys::parse(text.str(), name);
+    if (!file) return base::usage_error(fmt::format("{} {} cannot be read", flag, name), "check that it is not empty, and its permissions");
+    return text.str();
+}
+
+base::Result<engine::ApiKeys> read_keys(const std::string& name) {
+    if (name.empty()) return engine::ApiKeys();
+    const auto text = read_text(name, "--api-key-file");
+    if (!text) return std::unexpected(text.error());
+    return engine::ApiKeys::parse(*text, name);
+}
+
+/// The source, once it is known to be a program.
+base::Result<std::string> read_template(const std::string& name) {
+    if (name.empty()) return std::string();
+    auto text = read_text(name, "--chat-template");
+    if (!text) return text;
+    if (const auto parsed = llama::ChatTemplate::parse(*text, "", ""); !parsed)
+        return base::usage_error(fmt::format("--chat-template {}: {}", name, parsed.error().message), "a Jinja program, as in tokenizer_config.json");
+    return text;
 }
 
 }  // namespace
@@ -123,6 +140,7 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
+    app.add_option("--chat-template", words.chat_template, "a file with a Jinja chat template, instead of the model's own");
     app.add_option("--api-key-file", words.api_key_file,
                    "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health then wants 'Authorization: Bearer KEY'");
     declare_config(app, words.config);
@@ -167,6 +185,9 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
     auto keys = read_keys(words.api_key_file);
     if (!keys) return std::unexpected(keys.error());
     options.keys = std::move(*keys);
+    auto form = read_template(words.chat_template);
+    if (!form) return std::unexpected(form.error());
+    options.load.chat_template = std::move(*form);
     options.quiet = words.quiet;
     return options;
 }

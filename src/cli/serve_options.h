@@ -18,8 +18,9 @@ namespace fullstop::cli {
 /// As the user wrote them.
 struct ServeWords {
     std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
-    std::string api_key_file;  ///< "": everybody may ask
-    std::string config;        ///< a file with values for all of these
+    std::string chat_template;  ///< "": the model's own
+    std::string api_key_file;   ///< "": everybody may ask
+    std::string config;         ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     int threads = 0;                                                                           ///< 0: default_threads()

@@ -112,6 +112,17 @@ TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
     EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = folder_.string(); }).find("--api-key-file"), std::string::npos);
 }
 
+TEST_F(ServeFlags, ATemplateComesFromAFileAndMustBeAProgram) {
+    EXPECT_EQ(read().value().load.chat_template, "");
+    const auto file = (folder_ / "form.jinja").string();
+    std::ofstream(file) << "{{ messages[0].content }}";
+    EXPECT_EQ(read([&](ServeWords& w) { w.chat_template = file; }).value().load.chat_template, "{{ messages[0].content }}");
+    std::ofstream(file) << "{% for m in messages %}";
+    const std::string said = wrong([&](ServeWords& w) { w.chat_template = file; });
+    EXPECT_NE(said.find("--chat-template"), std::string::npos);
+    EXPECT_NE(said.find("form.jinja"), std::string::npos) << said;
+}
+
 TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
     const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
         {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},       {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},

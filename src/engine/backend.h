@@ -32,6 +32,7 @@ struct ModelFacts {
     bool pads = false;  ///< a lone row is computed with a padding row beside it, so that company changes no bit
     /// "verified": the check at the start found the same bits alone, in company and after a pause; "not verified"; "off".
     std::string load_invariant = "not verified";
+    std::string no_chat = {};  ///< why conversations are refused; "": they are not
 };
 
 /// Consecutive tokens of one sequence, beginning at `position` (the number of tokens it has in KV).

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cmath>
 #include <utility>
 
@@ -20,8 +19,6 @@ using net::ConnectionId;
 using net::ServiceActions;
 
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";

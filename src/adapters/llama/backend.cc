@@ -43,14 +43,15 @@ DecodeStatus status_of(int code) {
 
 class LlamaBackend final : public engine::Backend {
 public:
-    LlamaBackend(Model model, Context context, engine::ModelFacts facts, bool invariant)
+    LlamaBackend(Model model, Context context, engine::ModelFacts facts, bool invariant, const std::string& form)
         : model_(std::move(model)),
           context_(std::move(context)),
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
           streams_(facts_.layout == "streams"),
           cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt),
-          chat_template_(read_template()) {
+          chat_template_(read_template(form)) {
+        if (!chat_template_) facts_.no_chat = chat_template_.error().message;
         facts_.pads = invariant && one_row_differs();
         facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
     }
@@ -76,7 +77,7 @@ private:
     std::string text_of(TokenId token, bool control_too) const;
     /// A control token as it is written in prompts; "" when the model has none.
     std::string control(TokenId token) const { return token == LLAMA_TOKEN_NULL ? std::string() : text_of(token, true); }
-    base::Result<ChatTemplate> read_template() const;
+    base::Result<ChatTemplate> read_template(const std::string& given) const;
     bool one_row_differs();
     bool company_changes_nothing();
     std::vector<float> logits_of_last(std::span<const Run> runs);
@@ -124,9 +125,9 @@ base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Messag
     return text;
 }
 
-base::Result<ChatTemplate> LlamaBackend::read_template() const {
-    const char* source = llama_model_chat_template(model_.get(), nullptr);
-    if (source == nullptr) return base::usage_error("the model has no chat template", "use /v1/completions");
+base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {
+    const char* source = given.empty() ? llama_model_chat_template(model_.get(), nullptr) : given.c_str();
+    if (source == nullptr) return base::usage_error("the model has no chat template", "start the server with --chat-template FILE, or use /v1/completions");
     return ChatTemplate::parse(source, control(llama_vocab_bos(vocabulary_)), control(llama_vocab_eos(vocabulary_)));
 }
 
@@ -331,7 +332,7 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
                              .threads = options.threads,
                              .pads = true,
                              .load_invariant = ""};
-    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts), options.load_invariant);
+    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts), options.load_invariant, options.chat_template);
 }
 
 }  // namespace fullstop::adapters::llama

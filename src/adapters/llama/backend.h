@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "engine/backend.h"
@@ -30,6 +31,7 @@ struct LoadOptions {
     int max_sequences = 8;
     int threads = 1;
     bool load_invariant = true;                 ///< take care that company changes no bit, and check it; false: be faster
+    std::string chat_template = {};             ///< a Jinja program instead of the model's own; "": the model's
     std::function<void(double)> progress = {};  ///< 0..1 while weights are read
 };
 
