@@ -177,7 +177,8 @@ void declare_simulate(CLI::App& app, SimulateWords& words) {
     app.add_option("--itl-target", words.itl_target,
                    "the next token shall come within so many milliseconds (p99); prompts are computed in pieces that allow it, as in serve");
     app.add_option("--seed", words.seed, "of lengths, arrivals and noise: the same seed gives the same bytes")->capture_default_str();
-    app.add_flag("--calibrate", words.calibrate, "measure this machine with --model, --kv-type, --kv-layout and --threads, keep the table, and end");
+    CLI::Option* calibrate =
+        app.add_flag("--calibrate", words.calibrate, "measure this machine with --model, --kv-type, --kv-layout and --threads, keep the table, and end");
     app.add_option("--cost", words.cost, "a cost table instead of the one that --calibrate kept; 'reference': the built-in one")->type_name("FILE");
     app.add_option("--model", words.model, "whose table: a GGUF file, or 'builtin'")->capture_default_str();
     app.add_option("--kv-type", words.kv_type, "whose table: q8_0 or f16")->capture_default_str();
@@ -186,6 +187,10 @@ void declare_simulate(CLI::App& app, SimulateWords& words) {
     app.add_option("--json", words.json, "write the document fullstop.simulation/1 to this file; - is standard output")->type_name("FILE");
     app.add_option("--events", words.events, "write what happens when, one JSON object a line")->type_name("FILE");
     app.add_flag("--quiet", words.quiet, "no progress and no notes on standard error");
+    for (const char* other : {"--users",         "--rate",       "--burst",     "--trace",     "--requests",  "--prompt-tokens", "--shared-tokens",
+                              "--output-tokens", "--max-tokens", "--kv-tokens", "--admission", "--max-queue", "--host-memory",   "--ttft-target",
+                              "--itl-target",    "--seed",       "--cost",      "--no-noise",  "--json",      "--events"})
+        calibrate->excludes(app.get_option(other));  // it measures and ends: none of these would be looked at
     app.footer(
         "The engine is the one of 'fullstop serve'; only the model and the clock are simulated. How long a step takes comes from a table:\n"
         "the one that --calibrate measured on this machine, else a reference that is not your machine (the output says which).\n"

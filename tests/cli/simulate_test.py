@@ -114,6 +114,8 @@ class Simulate(unittest.TestCase):
                 self.assertIn("/nowhere" if words[0] == "--trace" else words[0], self.simulate(*words, code=2).stderr)
         self.assertIn("exclude", self.simulate("--users", "2", "--burst", code=2).stderr)
         self.assertIn("streams", self.simulate("--kv-layout", "streams", "--kv-tokens", "1024", code=2, cost=()).stderr)
+        self.assertIn("--calibrate", self.simulate("--calibrate", "--users", "8", code=2, cost=()).stderr)
+        self.assertIn("--shared-tokens", self.simulate("--shared-tokens", "-1", code=2).stderr)
         (self.folder / "cost.json").write_text("{}")
         self.assertIn("fullstop.cost/1", self.simulate(*SMALL, code=2, cost=("--cost", str(self.folder / "cost.json"))).stderr)
         self.assertIn("unified layout", self.simulate("--kv-layout", "streams", "--kv-tokens", "8192", code=2).stderr)
