@@ -51,8 +51,10 @@ void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags, n
 
 void Relaying::on(const net::Event& event, net::Actions& out) {
     gateway::Actions actions;
-    gateway_.upstream(event, actions);
     upstream_call_ = &out;
+    gateway_.pass_on(event, actions);
+    carry_out(std::exchange(actions, {}));
+    gateway_.read_on(event, actions);
     carry_out(std::move(actions));
     upstream_call_ = nullptr;
     stop_when_drained();

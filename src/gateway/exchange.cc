@@ -114,10 +114,16 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         if (head_only_ && begun_) break;
         body += piece;
     }
-    read_copy(all.substr(0, all.size() - bytes.size()));
     relay(body, out);
+    unread_ = all.substr(0, all.size() - bytes.size());
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
-    if (framing_.complete() || (head_only_ && begun_)) return finish(Stop::kFramed, "", out);
+    if (!framing_.complete() && !(head_only_ && begun_)) return;
+    read_copy(std::exchange(unread_, {}));
+    finish(Stop::kFramed, "", out);
+}
+
+void Exchange::read_on(std::string& out) {
+    read_copy(std::exchange(unread_, {}));
     if (work_.answer && reader_->overflowed()) finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
 }
 

@@ -60,6 +60,8 @@ public:
 
     /// Each appends bytes for the client. After over() none is called again.
     void received(std::string_view bytes, base::Instant at, std::string& out);
+    /// Reads the copy of what the last received() passed on; call it while those bytes live, and before anything else.
+    void read_on(std::string& out);
     void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
     void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
     /// It was never passed on. `retry_after` absent: asking again is of no use.
@@ -127,6 +129,7 @@ private:
     std::unique_ptr<wire::AnswerReader> reader_;
     wire::HttpFraming framing_;
     std::string raw_head_, tail_;
+    std::string_view unread_;  ///< passed on, and not yet read for its facts
     bool begun_ = false, held_ = false, upstream_reusable_ = false;
     bool committed_ = false;           ///< the gateway gave out a head of its own
     std::optional<std::string> late_;  ///< behind it: the body of a response that is no stream

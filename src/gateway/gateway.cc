@@ -140,7 +140,7 @@ void Gateway::client_lags(base::Instant now, net::ConnectionId id, bool lags, Ac
 
 // The upstreams ------------------------------------------------------------------------------------------------------------
 
-void Gateway::upstream(const net::Event& event, Actions& out) {
+void Gateway::pass_on(const net::Event& event, Actions& out) {
     if (const auto* fired = std::get_if<net::TimerFired>(&event.what)) return on_timer(event.at, fired->id, out);
     const auto on = [&](net::ConnectionId connection, const auto& tell, bool open) {
         const auto attempt = attempts_.find(connection);
@@ -162,6 +162,16 @@ void Gateway::upstream(const net::Event& event, Actions& out) {
         const Stop stop = closed->kind == net::CloseKind::kRst ? Stop::kRst : Stop::kFin;
         on(closed->id, [&](Exchange& e, std::string& bytes) { e.stopped(stop, closed->text, event.at, bytes); }, false);
     }
+}
+
+void Gateway::read_on(const net::Event& event, Actions& out) {
+    const auto* received = std::get_if<net::Received>(&event.what);
+    const auto attempt = received != nullptr ? attempts_.find(received->id) : attempts_.end();
+    if (attempt == attempts_.end()) return;
+    const auto found = live_.find(attempt->second);
+    std::string bytes;
+    found->second.exchange->read_on(bytes);
+    settle(found, std::move(bytes), true, event.at, out);
 }
 
 /// Sends what came of an event, and ends the exchange when it is over.

@@ -53,7 +53,14 @@ public:
     void client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out);
 
     // From the upstreams' side (net::Part)
-    void upstream(const net::Event& event, Actions& out);
+    void upstream(const net::Event& event, Actions& out) {
+        pass_on(event, out);
+        read_on(event, out);
+    }
+    /// The two halves of it, for a rim that sends what the first one says before it calls the second: reading the copy for its
+    /// facts then delays no event. Both within the life of the event's bytes.
+    void pass_on(const net::Event& event, Actions& out);
+    void read_on(const net::Event& event, Actions& out);
 
     // From whoever asks the upstreams about themselves
     void learned(UpstreamId id, Capacity capacity, base::Instant now, Actions& out);
