@@ -74,6 +74,32 @@ TEST(HostileRequest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
     EXPECT_EQ(status_of("POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
 }
 
+/// Found by fuzz/request_fuzz: Beast takes the first part of a head field by field.
+TEST(HostileRequest, TheJudgementDoesNotDependOnThePieces) {
+    const struct {
+        std::string rest;
+        int status;
+    } cases[] = {
+        {"X: y\r\n z\r\nContent-Length: 2\r\n\r\n{}", 400},
+        {"Content-Length: 6\r\n\r\n{\r\n\t }", 200},
+        {"Transfer-Encoding: chunked\r\n\r\n6\r\n{\r\n\t }\r\n0\r\n\r\n", 200},
+        {"Transfer-Encoding: chunked, gzip\r\n\r\n", 501},
+    };
+    for (const auto& each : cases) {
+        const std::string request = std::string(kPost) + each.rest;
+        for (std::size_t first = 1; first < request.size(); ++first)
+            for (const std::size_t second : {first + 1, request.size()}) {
+                RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
+                std::string bytes = request.substr(0, first);
+                auto status = reader.read(bytes);
+                if (status == RequestReader::Status::kMore) status = reader.read(bytes.append(request, first, second - first));
+                if (status == RequestReader::Status::kMore) status = reader.read(bytes.append(request, second));
+                const int got = status == RequestReader::Status::kRefused ? reader.refusal_status() : status == RequestReader::Status::kWhole ? 200 : 100;
+                ASSERT_EQ(got, each.status) << each.rest << " cut at " << first << " and " << second;
+            }
+    }
+}
+
 TEST(HostileRequest, AnEndlessTrailerOrChunkHeadIsBounded) {
     for (const std::string begin : {"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: ", "Transfer-Encoding: chunked\r\n\r\n2;"}) {
         RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});

@@ -39,6 +39,9 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+/// What of `bytes`, which begin somewhere in a head, still belongs to it.
+std::string_view rest_of_head(std::string_view bytes) { return bytes.starts_with("\r\n") ? "" : bytes.substr(0, bytes.find("\r\n\r\n")); }
+
 /// A field that goes on in a next line (obs-fold). Servers disagree on what it then says.
 bool has_folded_line(std::string_view head) { return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos; }
 
@@ -56,8 +59,8 @@ void RequestReader::next() {
 }
 
 RequestReader::Status RequestReader::read(std::string& bytes) {
-    // Beast takes a head only as a whole.
-    if (!state_->parser.is_header_done()) state_->folded = has_folded_line(std::string_view(bytes).substr(0, bytes.find("\r\n\r\n")));
+    // Beast may take a head in several parts, but each field as a whole.
+    if (!state_->parser.is_header_done()) state_->folded = state_->folded || has_folded_line(rest_of_head(bytes));
     ErrorCode error;
     std::size_t taken = 0;
     while (taken < bytes.size() && !state_->parser.is_done()) {
