@@ -11,7 +11,6 @@
 #include <cstring>
 #include <utility>
 
-#include "adapters/asio/acknowledged.h"
 #include "adapters/asio/clock.h"
 #include "adapters/asio/limits.h"
 
@@ -72,28 +71,6 @@ const base::Result<TlsContext>& ConnectionSurroundings::tls_context() {
 
 void Connection::start() {
     if (auto kept = reuse_ ? around_.pool.take(endpoint_) : std::nullopt) return adopt(std::move(*kept));
-    start_fresh();
-}
-
-void Connection::adopt(IdlePool::Kept kept) {
-    socket_ = std::move(kept.socket);
-    channel_ = std::move(kept.channel);
-    kept_ = true;
-    acknowledged_before_ = acknowledged_bytes(socket_.native_handle());
-    opened();
-}
-
-/// On a kept connection the server closed, or spoke, and has acknowledged nothing of what was sent on it: that was on its way
-/// already, and the request is still nobody's.
-bool Connection::may_send_again() { return kept_ && first_bytes_ && acknowledged_bytes(socket_.native_handle()) == acknowledged_before_; }
-
-void Connection::send_again() {
-    abandon_socket();
-    kept_ = write_broken_ = reset_seen_by_write_ = false;
-    state_ = State::kConnecting;
-    deadline_ = now() + timeout_;
-    unsent_.clear();
-    unsent_.append(std::exchange(request_, {}));
     start_fresh();
 }
 
@@ -296,13 +273,7 @@ void Connection::peer_closed(net::CloseKind kind, std::string text) {
 
 void Connection::close(net::CloseKind kind, bool keep) {
     if (state_ == State::kClosed) return;
-    if (keep && reuse_ && state_ == State::kOpen && unsent_.empty() && !write_broken_ && reads_) {
-        state_ = State::kClosed;
-        ErrorCode ignored;
-        socket_.cancel(ignored);
-        around_.pool.put(endpoint_, {.socket = std::move(socket_), .channel = std::move(channel_)});
-        return std::exchange(owner_, nullptr)->over(id_);
-    }
+    if (keep && hand_over()) return std::exchange(owner_, nullptr)->over(id_);
     const bool open = state_ == State::kOpen;
     state_ = State::kClosed;
     timer_.reset();

@@ -62,6 +62,7 @@ private:
     void start_fresh();
     bool may_send_again();
     void send_again();
+    bool hand_over();
     void on_lookup(const Lookup& lookup);
     void try_next_address();
     void on_connect_ready();
