@@ -131,6 +131,7 @@ class Server:
                 question, path = json.loads(rest), head.split()[1].decode()
                 dialect = next(name for name, end in DIALECTS.items() if path == end)
                 asked = question.get("prompt") or question["messages"][-1]["content"]
+                time.sleep(0.003)  # a proxy in Go may lose a response that begins before it has sent the whole request
                 answer(connection, dialect, question.get("stream", False), asked)
         except (OSError, ValueError, StopIteration):
             pass
