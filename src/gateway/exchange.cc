@@ -19,7 +19,7 @@ constexpr std::size_t kTailBytes = 4;
 
 }  // namespace
 
-Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work work, const Terms& terms, base::Instant now)
+Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms, base::Instant now)
     : request_(std::move(request)),
       request_id_(std::move(request_id)),
       work_(std::move(work)),

@@ -37,7 +37,7 @@ std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
 
 class Exchange {
 public:
-    Exchange(net::ServiceRequest request, std::string request_id, Work work, const Terms& terms, base::Instant now);
+    Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms, base::Instant now);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 

@@ -43,7 +43,8 @@ void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& o
 void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out) {
     const Policy& policy = options_.policy;
     const net::ConnectionId id = request.id;
-    const Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry};
+    Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry};
+    if (auto& total = terms.deadlines.total; work.deadline && (!total || *work.deadline < *total)) total = work.deadline;
     auto exchange = std::make_unique<Exchange>(std::move(request), std::move(request_id), std::move(work), terms, now);
     const auto at = live_.emplace(id, Entry{.exchange = std::move(exchange)}).first;
     if (at->second.exchange->work().answer) counters_.comes(at->second.exchange->work().client);

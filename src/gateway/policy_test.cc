@@ -375,6 +375,27 @@ TEST(Deadlines, EachCutNamesItsLimitAndItsTimes) {
     }
 }
 
+TEST(Deadlines, TheClientsOwnLimitCountsWhenItIsTheShorterOne) {
+    Policy policy = Crowd::policy_of(1);
+    policy.deadlines.total = seconds(30);
+    Crowd crowd(policy);
+    const auto a = crowd.ask(R"({"stream":true,"fullstop":{"deadline_ms":4000}})"), b = crowd.ask(R"({"stream":true,"fullstop":{"deadline_ms":90000}})");
+    for (const auto id : {a, b}) {
+        crowd.connect(id);
+        crowd.receive(id, Crowd::stream_head() + Crowd::piece());
+    }
+    EXPECT_THAT(crowd[a].seen.head(), HasSubstr("Fullstop-Deadline-Ms: 4000\r\n"));
+    EXPECT_THAT(crowd[b].seen.head(), HasSubstr("Fullstop-Deadline-Ms: 30000\r\n"));
+    crowd.pass(seconds(5));
+    EXPECT_THAT(crowd[a].seen.body(), HasSubstr("\"limit\":\"total\",\"limit_ms\":4E3"));
+    EXPECT_FALSE(crowd.over(b));
+    for (const auto* wrong : {"0", "-5", "\"soon\"", "1e99"}) {
+        const auto id = crowd.ask(std::string(R"({"fullstop":{"deadline_ms":)") + wrong + "}}");
+        EXPECT_EQ(crowd[id].seen.record().status, 400) << wrong;
+        EXPECT_THAT(crowd[id].seen.body(), HasSubstr("fullstop.deadline_ms")) << wrong;
+    }
+}
+
 TEST(Deadlines, BeforeTheHeadADeadlineIs504) {
     Policy policy = Crowd::policy_of(2);
     policy.deadlines.first_token = seconds(3);

@@ -19,6 +19,8 @@ constexpr std::array<std::string_view, 10> kPromptMembers = {"messages",     "pr
                                                              "input_suffix", "inputs", "input",  "input_extra", "functions"};
 /// More answers at once than this are asked for by nobody.
 constexpr std::int64_t kMostAnswers = 128;
+/// A month: no answer takes longer, and no arithmetic overflows.
+constexpr double kLongestWishMs = 30.0 * 24 * 3600 * 1000;
 /// How much of the first message counts for "the same prefix" when there is no system prompt.
 constexpr std::size_t kPrefixBytes = 512;
 
@@ -67,6 +69,23 @@ bool writes_sse(std::string_view path, bool stream) {
     return stream && !path.ends_with("/api/chat") && !path.ends_with("/api/generate");
 }
 
+/// The members of `fullstop`; what is wrong with them, if anything.
+std::optional<std::string> read_wishes(wire::JsonValue wishes, Work& work) {
+    if (const wire::JsonValue deadline = wishes["deadline_ms"]) {
+        const auto ms = deadline.number();
+        if (!ms || !(*ms > 0) || *ms > kLongestWishMs) return "fullstop.deadline_ms is a number of milliseconds above 0";
+        work.deadline = base::from_ms(*ms);
+    }
+    const wire::JsonValue priority = wishes["priority"];
+    if (!priority) return std::nullopt;
+    for (const Priority known : {Priority::kInteractive, Priority::kNormal, Priority::kBatch}) {
+        if (priority.string() != to_string(known)) continue;
+        work.priority = known;
+        return std::nullopt;
+    }
+    return fmt::format("fullstop.priority is interactive, normal or batch, not '{}'", priority.verbatim().substr(0, 40));
+}
+
 }  // namespace
 
 std::expected<Work, std::string> read_work(const net::ServiceRequest& request) {
@@ -88,14 +107,8 @@ std::expected<Work, std::string> read_work(const net::ServiceRequest& request) {
     work.max_tokens = requested_max_tokens(request.body);
     work.answers = std::clamp<std::int64_t>(body["n"].integer().value_or(1), 1, kMostAnswers);
     work.affinity = affinity_of(request, body);
-    const wire::JsonValue priority = body["fullstop"]["priority"];
-    if (!priority.present()) return work;
-    for (const Priority known : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
-        if (priority.string() == to_string(known)) {
-            work.priority = known;
-            return work;
-        }
-    return std::unexpected(fmt::format("fullstop.priority is interactive, normal or batch, not '{}'", priority.verbatim().substr(0, 40)));
+    if (auto problem = read_wishes(body["fullstop"], work)) return std::unexpected(std::move(*problem));
+    return work;
 }
 
 std::int64_t prompt_tokens(const Work& work, double per_byte) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/time.h"
 #include "gateway/policy.h"
 #include "net/service.h"
 
@@ -22,9 +23,10 @@ struct Work {
     std::string model, path;
     std::int64_t prompt_bytes = 0, messages = 0, images = 0, answers = 1;
     std::optional<std::int64_t> max_tokens;
+    std::optional<base::Duration> deadline;  ///< `fullstop.deadline_ms`: the client's own limit on the whole answer
 };
 
-/// The error is a sentence for the client (400): `fullstop.priority` is public, so a word it does not know is refused.
+/// The error is a sentence for the client (400): the members of `fullstop` are public, so what they cannot mean is refused.
 std::expected<Work, std::string> read_work(const net::ServiceRequest& request);
 
 /// Tokens of the prompt. `per_byte` is the upstream's, learned from usage.
