@@ -18,6 +18,7 @@ import threading
 import time
 import unittest
 import urllib.parse
+import urllib.request
 
 FASTER = "20"
 CHAT = "/v1/chat/completions"
@@ -472,6 +473,20 @@ class Planted(Case):
             self.assertIn(b'"error"', raw)
             self.assertNotIn(b"[DONE]", raw)
             self.assertNotIn(b'"fullstop"', raw)
+
+    def test_planted_cuts_do_not_happen_behind_a_gateway_that_learned_the_pool(self):
+        prompts = [dict(self.PROMPT, seed=seed) for seed in range(1, 17)]
+        with scripted("--scenario", "kv_pool_exhausted: llama-server, in-band error for all", "--from", "4") as server, front_of([server.url]) as front:
+            for _ in range(200):
+                with urllib.request.urlopen(f"{front.url}/fullstop/status", timeout=10) as page:
+                    learned = json.load(page)["upstreams"][0]
+                if learned["kv_tokens"]:
+                    break
+                time.sleep(0.05)
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                raws = list(pool.map(lambda prompt: exchange(front.address, request(prompt), timeout=120)[0], prompts))
+        self.assertTrue(learned["kv_tokens"], learned)
+        self.assertEqual(sum(parse(raw)[3] for raw in raws), 16)
 
     def test_probe_with_a_control_names_the_server_and_not_the_gateway(self):
         with scripted("--scenario", "kv_pool_exhausted: llama-server, in-band error for all", "--from", "4") as server, gateway(server.url) as front:
