@@ -13,6 +13,7 @@
 #include "cli/deadline_table.h"
 #include "cli/gateway_options.h"
 #include "cli/gateway_words.h"
+#include "cli/journal.h"
 #include "cli/listen_address.h"
 #include "cli/relaying.h"
 #include "cli/version.h"
@@ -50,10 +51,18 @@ void reload(const World& world, const GatewayWords& words, const GatewaySettings
 int relay(const World& world, const GatewayWords& words, const GatewaySettings& settings) {
     adapters::asio::raise_open_file_limit();
     adapters::asio::Loop loop;
+    auto journal = Journal::open(world, words.store, settings);
+    if (!journal) return fail(world, journal.error());
     auto running =
         Relaying::start(loop, {.server = {.host = settings.host, .port = settings.port, .certificate_file = words.tls_certificate, .key_file = words.tls_key},
-                               .gateway = {.policy = settings.policy, .version = kVersion, .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns)}});
+                               .gateway = {.policy = settings.policy,
+                                           .version = kVersion,
+                                           .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns),
+                                           .started = loop.clock().now(),
+                                           .ended = journal->keeper()}});
     if (!running) return fail(world, running.error());
+    reload_wanted = 0;
+    std::signal(SIGHUP, [](int) { reload_wanted = 1; });
     if (!words.quiet) world.err << policy_line(settings.policy) << std::flush;
     world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https", shown_host(settings.host), (*running)->port())
               << std::flush;
@@ -65,14 +74,13 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
         if (!words.quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
         (*running)->drain();
     });
-    reload_wanted = 0;
-    std::signal(SIGHUP, [](int) { reload_wanted = 1; });
     const auto look = loop.every(kLookForReload, [&](base::Instant) {
         if (reload_wanted == 0) return;
         reload_wanted = 0;
         reload(world, words, settings, **running);
     });
     (*running)->run();
+    journal->close();
     return interrupted > 0 ? kExitInterrupted : 0;
 }
 

@@ -39,7 +39,7 @@ void read_queue(TomlTable& table, gateway::QueueLimits& out) {
 void read_output(TomlTable& table, gateway::OutputLimits& out) {
     set(out.floor, table.integer("floor", 1));
     if (const auto most = table.integer("max_tokens", 1)) {
-        out.max_tokens = *most;
+        out.max_tokens = most;
         if (*most < out.floor) table.wrong_value("max_tokens", fmt::format("{} is below the floor of {}", *most, out.floor), "raise it, or lower output.floor");
     }
     table.tables("by_load", [&](TomlTable& step) {
@@ -80,8 +80,8 @@ void read_upstream(TomlTable& table, std::vector<gateway::UpstreamOptions>& out)
     } else {
         table.wrong_value("url", parsed.error().message, parsed.error().hint);
     }
-    if (const auto most = table.integer("max_concurrency", 1, 1'000'000)) upstream.max_concurrency = *most;
-    if (const auto tokens = table.integer("kv_tokens", 1)) upstream.kv_tokens = *tokens;
+    if (const auto most = table.integer("max_concurrency", 1, 1'000'000)) upstream.max_concurrency = most;
+    if (const auto tokens = table.integer("kv_tokens", 1)) upstream.kv_tokens = tokens;
     set(upstream.learn, table.boolean("learn"));
     set(upstream.draining, table.boolean("draining"));
     set(upstream.models, table.texts("models"));

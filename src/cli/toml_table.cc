@@ -92,9 +92,9 @@ std::optional<std::optional<base::Duration>> TomlTable::limit(const char* key) {
         take(key);
         return std::optional<base::Duration>();
     }
-    const auto value = duration(key);
-    if (!value) return std::nullopt;
-    return std::optional(*value);
+    std::optional<std::optional<base::Duration>> out;
+    if (const auto value = duration(key)) out.emplace(value);
+    return out;
 }
 
 std::optional<base::Duration> TomlTable::duration(const char* key) {

@@ -81,6 +81,8 @@ public:
     const answer::Record& record() const { return record_; }
     /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
     std::int64_t used_tokens() const;
+    /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its client left.
+    answer::Record as_record(base::Instant origin, base::Instant now, const std::optional<End>& end) const;
     /// After over(): the client's connection may carry a next request.
     bool keep_alive() const { return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose; }
     /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt, is followed by another one.

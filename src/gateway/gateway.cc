@@ -127,6 +127,7 @@ void Gateway::client_left(base::Instant now, net::ConnectionId id, Actions& out)
     metrics_.answer(answer::Cause::kClientCancelled, entry.exchange->upstream_name());
     if (entry.connection != 0) out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
     out.upstream.emplace_back(net::CancelTimer{id});
+    if (options_.ended && entry.exchange->work().answer) options_.ended(entry.exchange->as_record(options_.started, now, std::nullopt));
     release(entry, entry.exchange->begun(), false, now);
     forget(found, now);
     pump(now, out);
@@ -186,6 +187,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open,
     if (entry.connection != 0 && connection_open)
         out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
     out.upstream.emplace_back(net::CancelTimer{id});
+    if (options_.ended && exchange.work().answer) options_.ended(exchange.as_record(options_.started, now, exchange.end()));
     if (exchange.end().answer)
         metrics_.answer(exchange.end().cause, exchange.upstream_name());
     else

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -39,6 +40,9 @@ struct GatewayOptions {
     Policy policy;
     std::string version;
     std::uint64_t entropy = 0;  ///< for request ids
+    base::Instant started{};    ///< origin of the times in records
+    /// Told of every answer once it has ended, if anybody wants to know.
+    std::function<void(const answer::Record&)> ended = {};
 };
 
 class Gateway {

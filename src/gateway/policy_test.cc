@@ -553,6 +553,41 @@ TEST(Limits, ABudgetIsReservedSettledAndRefusesWithItsNumbers) {
     EXPECT_TRUE(crowd.passed_on(crowd.ask(body, "Bearer one"))) << "what was not used came back";
 }
 
+TEST(Records, EachAnswerIsTakenDownOnceAsItWasSeenFromHere) {
+    Policy policy = Crowd::policy_of(1, 1);
+    policy.deadlines.total = seconds(60);
+    Crowd crowd(policy);
+    const auto a = crowd.ask(R"({"stream":true,"max_tokens":50,"model":"small"})"), b = crowd.ask(), c = crowd.ask();
+    crowd.pass(seconds(2));
+    crowd.answer(a, "length", R"(,"usage":{"prompt_tokens":10,"completion_tokens":50})");
+    crowd.leave(c);
+    crowd.pass(seconds(58));
+    crowd.ask("{}", "", "/tokenize");
+    ASSERT_EQ(crowd.records.size(), 3U) << "b met its total limit";
+    const answer::Record& whole = crowd.records[0];
+    EXPECT_THAT(crowd[a].seen.head(), HasSubstr("X-Request-Id: " + whole.request.id + "\r\n"));
+    EXPECT_EQ(whole.fullstop_cause, "token_limit");
+    EXPECT_EQ(whole.request.model, "small");
+    EXPECT_EQ(whole.request.arm, "gateway");
+    EXPECT_EQ((*whole.output_tokens).count, 50);
+    EXPECT_EQ(whole.end.reason, "length");
+    EXPECT_EQ(whole.timeline.started, base::Duration{});
+    EXPECT_EQ(whole.timeline.sent, base::Duration{});
+    EXPECT_EQ(whole.timeline.first_token, seconds(2));
+    EXPECT_EQ(whole.timeline.ended, seconds(2));
+    EXPECT_EQ(whole.headers.at("fullstop-upstream"), "127.0.0.1:9001");
+    EXPECT_TRUE(whole.text.empty()) << "what was said is nobody's business here";
+    EXPECT_EQ(crowd.records[1].fullstop_cause, "client_cancelled");
+    EXPECT_FALSE(crowd.records[1].timeline.sent);
+    const answer::Record& cut = crowd.records[2];
+    EXPECT_EQ(cut.fullstop_cause, "gateway_deadline");
+    EXPECT_EQ(cut.deadline_fired, answer::DeadlineFired::kGateway);
+    EXPECT_EQ(*cut.queue_ms, 2000);
+    EXPECT_EQ(cut.timeline.sent, seconds(2));
+    EXPECT_EQ(cut.timeline.ended, seconds(60));
+    EXPECT_TRUE(crowd.over(b));
+}
+
 TEST(Limits, TheTraceOfACallerGoesOnUnchanged) {
     Crowd crowd(Crowd::policy_of(1));
     const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

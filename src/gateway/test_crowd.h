@@ -16,7 +16,9 @@ namespace fullstop::gateway {
 
 class Crowd {
 public:
-    explicit Crowd(Policy policy) : gateway({.policy = std::move(policy), .version = "test"}) {}
+    explicit Crowd(Policy policy)
+        : gateway(
+              {.policy = std::move(policy), .version = "test", .started = now, .ended = [this](const answer::Record& record) { records.push_back(record); }}) {}
 
     static Policy policy_of(int upstreams, std::optional<std::int64_t> each = {}) {
         Policy policy;
@@ -96,8 +98,9 @@ public:
     std::size_t timers() const { return timers_.size(); }
 
     std::vector<net::ConnectionId> closed;  ///< connections to upstreams
-    Gateway gateway;
+    std::vector<answer::Record> records;    ///< of ended answers
     base::Instant now{std::chrono::seconds(100)};
+    Gateway gateway;
 
 private:
     void tell(decltype(net::Event::what) what) {

@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import threading
@@ -207,6 +208,32 @@ class Several(unittest.TestCase):
                                 capture_output=True, text=True, timeout=20, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("60 s from arrival to the end, waiting included (gateway_deadline, total)", result.stdout)
+
+
+class Records(unittest.TestCase):
+    def test_each_answer_is_kept_and_found_by_its_request_id(self):
+        def serve(connection):
+            connection.sendall(HEAD + PIECE if b"cut" in upstream.requests[-1] else WHOLE)
+
+        with tempfile.TemporaryDirectory() as folder, Upstream(serve) as upstream:
+            store = pathlib.Path(folder) / "answers.sqlite"
+            with gateway(upstream.url, "--store", store) as front:
+                for name in ("whole-1", "cut-1"):
+                    exchange(front.address, request().replace(b"Host: x\r\n", f"Host: x\r\nX-Request-Id: {name}\r\n".encode()))
+                front.process.send_signal(signal.SIGTERM)
+                self.assertEqual(front.process.wait(10), 0)
+            with contextlib.closing(sqlite3.connect(store)) as database:
+                rows = dict(database.execute("SELECT id, recorded FROM records"))
+                text = database.execute("SELECT group_concat(text) FROM records").fetchone()[0]
+            self.assertEqual(sorted(rows), ["cut-1", "whole-1"])
+            self.assertIn("natural_end", rows["whole-1"])
+            self.assertIn("connection_broken", rows["cut-1"])
+            self.assertFalse(text.strip(","), "what was said is not kept")
+            listed = subprocess.run([os.environ["FULLSTOP"], "report", "--list", "--store", str(store)], capture_output=True, text=True, timeout=20, check=False)
+            self.assertIn("2 answers", listed.stdout)
+        result = subprocess.run([os.environ["FULLSTOP"], "gateway", "--upstream", "http://127.0.0.1:9", "--store", "/proc/none/x.sqlite"],
+                                capture_output=True, text=True, timeout=20, check=False)
+        self.assertEqual(result.returncode, 2, result.stderr)
 
 
 class SmallPool(unittest.TestCase):
