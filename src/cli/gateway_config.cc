@@ -82,6 +82,7 @@ void read_upstream(TomlTable& table, std::vector<gateway::UpstreamOptions>& out)
     }
     if (const auto most = table.integer("max_concurrency", 1, 1'000'000)) upstream.max_concurrency = most;
     if (const auto tokens = table.integer("kv_tokens", 1)) upstream.kv_tokens = tokens;
+    if (const auto tokens = table.integer("expected_output", 1)) upstream.expected_output = tokens;
     set(upstream.learn, table.boolean("learn"));
     set(upstream.draining, table.boolean("draining"));
     set(upstream.models, table.texts("models"));

@@ -124,7 +124,8 @@ TEST(PolicyWords, NameEveryLimitAndItsCause) {
         policy_words(*settings),
         AllOf(HasSubstr("300 s of silence of its server (gateway_idle_timeout)"), HasSubstr("to 2048 tokens, whatever is asked for (default_token_limit"),
               HasSubstr("to 512 tokens from 8 answers at once on (gateway_token_budget"), HasSubstr("its API key's 200000 tokens in 3600 s are used up"),
-              HasSubstr("/v1/chat/completions's 1000000 tokens"), HasSubstr("answers at once 4, tokens they share 8192")));
+              HasSubstr("/v1/chat/completions's 1000000 tokens"),
+              HasSubstr("answers at once 4, tokens they share 8192, a request without a limit is taken to need 1024 tokens")));
     GatewayWords words;
     words.upstreams = {"http://127.0.0.1:1"};
     words.total = "60s";

@@ -54,6 +54,8 @@ std::string upstream_words(const gateway::UpstreamOptions& upstream) {
     const std::string unknown = upstream.learn ? "as learned from it, else not limited" : "not limited";
     out += fmt::format("answers at once {}, tokens they share {}", upstream.max_concurrency ? std::to_string(*upstream.max_concurrency) : unknown,
                        upstream.kv_tokens ? std::to_string(*upstream.kv_tokens) : unknown);
+    out += fmt::format(", a request without a limit is taken to need {}",
+                       upstream.expected_output ? fmt::format("{} tokens", *upstream.expected_output) : "its whole window");
     for (std::size_t i = 0; i < upstream.models.size(); ++i) out += (i == 0 ? ", models " : ", ") + upstream.models[i];
     return out;
 }

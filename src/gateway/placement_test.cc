@@ -117,6 +117,15 @@ TEST_F(Pool, ARequestWithoutALimitNeedsTheWholeWindow) {
     EXPECT_EQ(choose(work_of(120, std::nullopt))->need, 208);
 }
 
+TEST_F(Pool, WithAnExpectedLengthMoreRequestsWithoutALimitRunAtOnce) {
+    UpstreamOptions options = at_port(1);
+    options.expected_output = 400;
+    upstreams.configure({options});
+    upstream(1).learned({.server = "llama-server", .slots = 8, .pool = 2048, .window = 2048});
+    EXPECT_EQ(choose(work_of(120, std::nullopt))->need, 480);
+    EXPECT_EQ(choose(work_of(120, 100))->need, 180) << "a limit that is named counts";
+}
+
 TEST_F(Pool, ConfiguredNumbersGoBeforeLearnedOnes) {
     UpstreamOptions options = at_port(1);
     options.max_concurrency = 2;

@@ -43,9 +43,11 @@ struct UpstreamOptions {
     wire::ServerUrl url;
     std::optional<std::int64_t> max_concurrency = {};  ///< answers at once; absent: as learned, else not limited
     std::optional<std::int64_t> kv_tokens = {};        ///< tokens that its answers share; absent: as learned, else not limited
-    bool learn = true;                                 ///< what the server tells of slots and memory counts
-    bool draining = false;                             ///< gets no new requests
-    std::vector<std::string> models = {};              ///< names that it serves; empty: as learned, else any
+    /// Length that a request without a limit is taken to need; absent: all that its window leaves.
+    std::optional<std::int64_t> expected_output = {};
+    bool learn = true;                     ///< what the server tells of slots and memory counts
+    bool draining = false;                 ///< gets no new requests
+    std::vector<std::string> models = {};  ///< names that it serves; empty: as learned, else any
 };
 
 /// At most `tokens` of prompts and answers in any `window`.

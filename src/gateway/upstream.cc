@@ -42,8 +42,9 @@ std::int64_t Upstream::need(const Work& work, std::optional<std::int64_t> max_to
     const std::int64_t prompt = prompt_tokens(work, tokens_per_byte_);
     const auto all = pool();
     const std::optional<std::int64_t> window = capacity_.window ? capacity_.window : all;
-    std::int64_t output = max_tokens.value_or(capacity_.default_output.value_or(window ? std::max<std::int64_t>(0, *window - prompt) : 0));
-    if (window) output = std::min(output, std::max<std::int64_t>(0, *window - prompt));
+    const std::int64_t rest = window ? std::max<std::int64_t>(0, *window - prompt) : 0;
+    std::int64_t output = max_tokens.value_or(options_.expected_output.value_or(capacity_.default_output.value_or(rest)));
+    if (window) output = std::min(output, rest);
     const std::int64_t sum = prompt + output * work.answers;
     return all ? std::min(sum, *all) : sum;
 }
