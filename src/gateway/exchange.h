@@ -63,6 +63,8 @@ public:
     /// Reads the copy of what the last received() passed on; call it while those bytes live, and before anything else.
     void read_on(std::string& out);
     void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
+    /// The drain limit of the whole gateway is over.
+    void shut_down(base::Duration limit, base::Instant at, std::string& out);
     void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
     /// It was never passed on. `retry_after` absent: asking again is of no use.
     void refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out);

@@ -43,6 +43,11 @@ void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std:
     finish(stop, describe(stop, words), out);
 }
 
+void Exchange::shut_down(base::Duration limit, base::Instant at, std::string& out) {
+    cut_by_ = CutBy{.limit = "drain", .allowed = limit, .elapsed = limit};
+    stopped(Stop::kShutdown, fmt::format("the gateway is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(limit)), at, out);
+}
+
 std::string Exchange::describe(Stop stop, std::string_view words) const {
     const std::string when = fmt::format("{} after the request", seconds(now_ - clocks_.arrived()));
     const std::string where = !begun_ ? "before its head" : framing_.missing_bytes() > 0 ? "inside the body" : "before the end of the body";

@@ -254,10 +254,9 @@ void Gateway::on_timer(base::Instant now, net::TimerId id, Actions& out) {
     if (id == kQueueTimer) return pump(now, out);
     if (id == kDrainTimer) {
         pumping_ = true;  // nothing is placed any more
-        const std::string detail = fmt::format("the gateway is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.policy.drain));
         while (!live_.empty()) {
             std::string bytes;
-            live_.begin()->second.exchange->stopped(Stop::kShutdown, detail, now, bytes);
+            live_.begin()->second.exchange->shut_down(options_.policy.drain, now, bytes);
             settle(live_.begin(), std::move(bytes), true, now, out);
         }
         return;

@@ -306,7 +306,8 @@ TEST(Gateway, DrainingLetsAnswersFinishAndEndsTheRestWithAReason) {
     bench.now += std::chrono::seconds(5);
     bench.tell(net::TimerFired{0});
     EXPECT_TRUE(bench.gateway.drained());
-    EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""), HasSubstr("drain limit of 5 s")));
+    EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""), HasSubstr("drain limit of 5 s"),
+                                         HasSubstr("\"limit\":\"drain\",\"limit_ms\":5E3")));
     EXPECT_FALSE(bench.seen.kept);
 }
 
