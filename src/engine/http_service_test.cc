@@ -297,8 +297,13 @@ TEST(HttpService, ASilentStreamCarriesACommentAndNoContent) {
     const auto id = host.chat(R"("stream":true)"), whole = host.chat("");
     host.step();
     ASSERT_TRUE(host.wake_at.has_value());
-    EXPECT_EQ(*host.wake_at - host.now, kHeartbeat - 2ms) << "two calls after the stream began";
+    EXPECT_EQ(*host.wake_at - host.now, kHeartbeat - 3ms) << "three calls after the stream began";
+    const auto text_came = host.now;
     net::ServiceActions out;
+    host.service.wake(host.now = *host.wake_at, out);
+    host.carry_out(std::exchange(out, {}));
+    EXPECT_THAT(host.clients[id].bytes, Not(HasSubstr("goes on"))) << "its first text came since";
+    EXPECT_EQ(*host.wake_at, text_came + kHeartbeat);
     host.service.wake(host.now = *host.wake_at, out);
     host.carry_out(out);
     EXPECT_THAT(host.clients[id].bytes, HasSubstr("\r\n: the answer goes on\n\n\r\n"));
