@@ -53,7 +53,7 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
 
 }  // namespace
 
-Engine::Engine(Backend& backend, EngineOptions options)
+Engine::Engine(Backend& backend, const EngineOptions& options)
     : backend_(backend),
       options_(options),
       pool_(backend.facts().pool, kBlockTokens),

@@ -35,7 +35,7 @@ struct EngineOptions {
 class Engine {
 public:
     /// `backend` outlives the engine and is used by nobody else.
-    Engine(Backend& backend, EngineOptions options);
+    Engine(Backend& backend, const EngineOptions& options);
 
     /// Queues the request, or refuses it: a prompt that cannot fit, a full queue.
     void submit(base::Instant now, Submission submission, EngineEvents& out);
