@@ -282,8 +282,8 @@ void sample_slots(std::string_view body, answer::Sample& sample) {
     }
     if (!sample.running) sample.running = running;
     if (!tells_tokens) return;
-    // Idle slots keep their tokens cached and are purged on need: held is more than what running answers need. A sum above
-    // one slot's n_ctx proves that the slots do not share one cache.
+    // Idle slots keep their tokens cached and are purged on need: held is more than what running answers need. Nor does a
+    // sum a little above one slot's n_ctx prove that the slots do not share one cache: each counts its last token, which is in none.
     sample.counters["slots.tokens_held"] = held;
     sample.counters["slots.tokens_running"] = in_use;
 }
