@@ -126,6 +126,18 @@ class DyingServers(Case):
         self.assertEqual(cut, ends.get("fin", 0) + ends.get("rst", 0) + ends.get("no answer", 0))
 
 
+class Resting(Case):
+    def test_a_gateway_that_has_nothing_to_do_does_nothing(self):
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream, gateway(upstream.url, "--idle", "700ms") as front:
+            for _ in range(20):
+                exchange(front.address, request())
+            time.sleep(1.2)  # every limit that was watched has passed
+            cpu = lambda: sum(map(int, pathlib.Path(f"/proc/{front.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+            before = cpu()
+            time.sleep(1)
+            self.assertLess(cpu() - before, 0.15, "seconds of CPU in one second of rest")
+
+
 class HostileClients(Case):
     def test_readers_that_stop_are_held_back_and_others_are_served(self):
         """Ten clients ask for endless streams and read nothing."""

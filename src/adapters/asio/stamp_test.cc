@@ -61,6 +61,24 @@ TEST(StampTest, BothRealClocksAreReadCloseTogether) {
     EXPECT_GE(pair.doubt, 0ns);
 }
 
+/// A place that stays behind its timer would be due for ever, and the host would wake for it without end.
+TEST(TimerTableTest, WithoutATimerThereIsNothingToWaitFor) {
+    const auto at = [](int s) { return base::Instant(std::chrono::seconds(s)); };
+    TimerTable table;
+    for (int key = 1; key <= 3; ++key) table.set(static_cast<TimerTable::Key>(key), at(10 * key));
+    for (TimerTable::Key key = 1; key <= 3; ++key) table.cancel(key);
+    EXPECT_EQ(table.next(), std::nullopt);
+
+    table.set(1, at(20));
+    table.set(2, at(5));
+    table.set(1, at(10));  // moved earlier: its old place stays
+    table.cancel(2);
+    EXPECT_EQ(table.take_due(at(15)), TimerTable::Key{1});
+    EXPECT_EQ(table.next(), std::nullopt);
+    table.set(4, at(30));
+    EXPECT_EQ(table.next(), at(30));
+}
+
 TEST(TimerTableTest, BehavesAsAPlainMapOfMomentsWhateverIsSetMovedAndCancelled) {
     rc::check([] {
         TimerTable table;

@@ -27,7 +27,10 @@ public:
         if (heap_.size() > kStalePlaces + 2 * entries_.size()) rebuild();
         return heap_.top().key == key;
     }
-    void cancel(Key key) { entries_.erase(key); }
+    void cancel(Key key) {
+        entries_.erase(key);
+        forget_places();
+    }
 
     /// When to look again; may be earlier than any timer is due.
     std::optional<base::Instant> next() const {
@@ -47,6 +50,7 @@ public:
             if (found == entries_.end() || found->second.queued != place.at) continue;  // cancelled, or moved to an earlier place
             if (found->second.at == place.at) {
                 entries_.erase(found);
+                forget_places();
                 return place.key;
             }
             // Moved later: back into the heap even when it is due as well, so that late timers still fire in order.
@@ -70,6 +74,11 @@ private:
         bool operator>(const Place& other) const { return at > other.at; }
     };
     using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
+
+    /// Without a timer no place counts. (One that stayed would be due for ever: who waits for next() would spin.)
+    void forget_places() {
+        if (entries_.empty()) heap_ = Heap();
+    }
 
     void rebuild() {
         std::vector<Place> places;
