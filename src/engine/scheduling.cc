@@ -172,19 +172,21 @@ bool Engine::swap_out(Sequence& sequence) {
 // The beginning of a prompt that is known already --------------------------------------------------------------------------
 
 /// From an answer that ended, or from one that runs, whichever shares more. The last token is always computed: its logits choose.
+/// What is copied beyond the common beginning is in KV for a moment, so there must be room for it.
 void Engine::begin_with_known(Sequence& sequence) {
+    const Tokens room = pool_.block_size() * pool_.free().count;
     const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
     const PrefixCache::Match kept = prefixes_.find(sequence.client, tokens);
     Tokens length = kept.length;
     const Sequence* runs = running_that_begins_like(sequence, length);
     bool done = false;
-    if (runs != nullptr && host_.total().count > 0) {
+    if (runs != nullptr && host_.total().count > 0 && runs->in_kv - length <= room) {
         const std::vector<std::byte> copy = backend_.snapshot(runs->id);
         done = !copy.empty() && backend_.restore(sequence.id, runs->in_kv, length, copy);
     }
-    if (!done && kept.entry != nullptr) {
+    if (const Tokens held{kept.entry == nullptr ? 0 : std::ssize(kept.entry->tokens)}; !done && kept.entry != nullptr && held - kept.length <= room) {
         length = kept.length;
-        done = backend_.restore(sequence.id, Tokens{std::ssize(kept.entry->tokens)}, length, kept.entry->snapshot);
+        done = backend_.restore(sequence.id, held, length, kept.entry->snapshot);
     }
     if (!done) return;
     holds(sequence, length);
