@@ -192,7 +192,7 @@ void distinct_texts(engine::Backend& backend, const Settings& settings) {
             for (auto steps = random.below(8); steps > 0; --steps) step();
         }
         if (before == others) ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
-        for (int steps = 0; !ended && step(); ++steps)
+        while (!ended && step())
             if (random.below(25) == 0) engine.cancel(now(), 2 + random.below(others + 1), answer::Cause::kClientCancelled, "", events);
         ++texts[text];
         engine.cancel_all(now(), answer::Cause::kClientCancelled, "", events);

@@ -35,9 +35,9 @@ constexpr std::int64_t kMostPauses = 64;
 
 }  // namespace
 
-ServingRun::ServingRun(SimulatedBackend& backend, engine::EngineOptions options, ServingLoad load, Watch watch)
+ServingRun::ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options, ServingLoad load, Watch watch)
     : backend_(backend),
-      engine_(backend, std::move(options)),
+      engine_(backend, options),
       load_(std::move(load)),
       watch_(std::move(watch)),
       answers_(load_.requests.size()),

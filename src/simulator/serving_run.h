@@ -48,7 +48,7 @@ public:
     };
 
     /// `backend` outlives the run. Request i has the sequence id i + 1.
-    ServingRun(SimulatedBackend& backend, engine::EngineOptions options, ServingLoad load, Watch watch = {});
+    ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options, ServingLoad load, Watch watch = {});
 
     /// Takes the next step of the engine, or waits for the next arrival. False: all is over.
     bool advance();
