@@ -20,7 +20,8 @@ import urllib.request
 from gateway_test import DONE, FINISH, HEAD, PIECE, Upstream, exchange, front_of, gateway, parse, request
 from llama_server import LlamaServer
 
-WHOLE = HEAD + PIECE + FINISH + DONE + b"0\r\n\r\n"
+# These servers close after each answer, and say so: else their connection would be kept for a next request.
+WHOLE = HEAD.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1) + PIECE + FINISH + DONE + b"0\r\n\r\n"
 
 
 def status(front):
