@@ -26,6 +26,7 @@ public:
 private:
     std::optional<base::Duration> itl_target_;
     std::optional<CostModel> cost_;
+    bool learnt_ = false;          ///< the model is of the steps seen, and knows nothing of many rows at once
     std::vector<CostPoint> seen_;  ///< steps of one pass, until there is a model
 };
 

@@ -78,6 +78,12 @@ TEST(Pacing, WithoutATableTheStepsSeenSoFarTeach) {
     EXPECT_LE(paced.longest_gap(), 42ms) << "what one row more costs was guessed from steps of other sizes";
 }
 
+TEST(Pacing, WhatWasOnlyLearntIsNotTrustedForManyRows) {
+    Paced paced({.itl_target = 1s});
+    EXPECT_EQ(paced.longest_gap(), cost_of(7 + 32));
+    EXPECT_EQ(paced.backend.rows_of_steps.back(), 7U + 900 % 32) << "the last piece, after 28 of 32 rows";
+}
+
 TEST(Pacing, WithoutATargetAFixedNumberOfRowsIsUsed) {
     Paced paced({});
     EXPECT_EQ(paced.longest_gap(), cost_of(7 + 64));
