@@ -131,7 +131,7 @@ TEST(PolicyWords, NameEveryLimitAndItsCause) {
     words.total = "60s";
     EXPECT_THAT(policy_words(*read_gateway(words, std::nullopt)),
                 AllOf(HasSubstr("60 s from arrival to the end, waiting included (gateway_deadline, total)"), HasSubstr("No answer is shortened"),
-                      HasSubstr("Nothing is ever sent twice"), Not(HasSubstr("first_token"))));
+                      HasSubstr("Nothing that a server may have read is sent twice"), Not(HasSubstr("first_token"))));
 }
 
 TEST(DeadlineTable, SaysWhatEachDeadlineAllowsAtEachNumberOfUsers) {

@@ -87,7 +87,7 @@ std::string policy_words(const GatewaySettings& settings) {
                : "No heartbeats: a waiting stream hears nothing until its server begins.\n";
     out += policy.retry && policy.upstreams.size() > 1
                ? "A request goes to another server only after a failed connection or 503, before any byte of a response.\n"
-               : "Nothing is ever sent twice.\n";
+               : "Nothing that a server may have read is sent twice.\n";
     return out;
 }
 

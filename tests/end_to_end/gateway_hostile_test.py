@@ -17,7 +17,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-from gateway_test import Case, DONE, FINISH, HEAD, PIECE, Program, Upstream, chunk, exchange, gateway, parse, read_request, request, reset
+from gateway_test import Case, DONE, FINISH, HEAD, KeepingUpstream, PIECE, Program, Upstream, chunk, exchange, gateway, parse, read_request, request, reset
 
 WHOLE = HEAD + PIECE + FINISH + DONE + b"0\r\n\r\n"
 SANITIZED = bool(os.environ.get("SANITIZED"))  # a sanitizer's memory is not the gateway's
@@ -79,15 +79,6 @@ class DyingServers(Case):
                     return
                 asked = read_request(connection)
 
-        class Keeping(Upstream):
-            def _run(self, connection):
-                try:
-                    with connection:
-                        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                        serve(connection, read_request(connection))
-                except OSError:
-                    pass
-
         def client(address, number):
             kept, whole, cut = None, 0, 0
             for i in range(40):
@@ -118,7 +109,7 @@ class DyingServers(Case):
                 kept.close()
             return whole, cut
 
-        with Keeping(None) as upstream, gateway(upstream.url) as front, concurrent.futures.ThreadPoolExecutor(12) as pool:
+        with KeepingUpstream(serve) as upstream, gateway(upstream.url) as front, concurrent.futures.ThreadPoolExecutor(12) as pool:
             results = list(pool.map(lambda n: client(front.address, n), range(12)))
         whole, cut = sum(r[0] for r in results), sum(r[1] for r in results)
         print(f"\n  {whole} whole and {cut} cut answers of 12 clients; the servers' ends: {ends}", flush=True)

@@ -90,6 +90,15 @@ class Upstream:
         self._listener.close()
 
 
+class KeepingUpstream(Upstream):
+    """Its `serve(connection, asked)` gets the first request too, and may read further ones from the same connection."""
+
+    def _run(self, connection):
+        with connection, contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._serve(connection, read_request(connection))
+
+
 def read_request(connection):
     data = b""
     while b"\r\n\r\n" not in data:

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from gateway_test import DONE, FINISH, HEAD, PIECE, Program, Upstream, parse, request, reset
+from gateway_test import DONE, FINISH, HEAD, PIECE, Upstream, gateway, parse, request, reset
 
 WHOLE = HEAD + PIECE * 20 + FINISH + DONE + b"0\r\n\r\n"
 
@@ -37,7 +37,7 @@ class Tls(unittest.TestCase):
         cls.folder.cleanup()
 
     def gateway(self, url):
-        return Program(os.environ["FULLSTOP"], "gateway", "--upstream", url, "--listen", "127.0.0.1:0", "--quiet", "--tls-cert", self.certificate, "--tls-key", self.key)
+        return gateway(url, "--tls-cert", self.certificate, "--tls-key", self.key)
 
     def exchange(self, client, words):
         client.sendall(words)

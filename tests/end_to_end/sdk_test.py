@@ -6,14 +6,13 @@ FULLSTOP names the program, SDKS the folder into which `./setup --tests` install
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import time
 import unittest
 
 sys.dont_write_bytecode = True
-from gateway_test import DONE, HEAD, Upstream, chunk, gateway, read_request, reset
+from gateway_test import DONE, HEAD, KeepingUpstream, chunk, gateway, read_request, reset
 
 SDKS = pathlib.Path(os.environ["SDKS"])
 HERE = pathlib.Path(__file__).resolve().parent
@@ -87,16 +86,6 @@ def serve(connection, asked):
         asked = read_request(connection)
 
 
-class Server(Upstream):
-    def _run(self, connection):
-        try:
-            with connection:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                serve(connection, read_request(connection))
-        except OSError:
-            pass
-
-
 def plain(what):
     return f"data: {json.dumps(what)}\n\n".encode()
 
@@ -123,7 +112,7 @@ def node_sdk(url, *cases):
 class Sdk(unittest.TestCase):
     def check(self, ask, name):
         wholes = ["whole", "whole at its limit"]
-        with Server(None) as server, gateway(server.url, "--idle", "800ms") as front:
+        with KeepingUpstream(serve) as server, gateway(server.url, "--idle", "800ms") as front:
             direct = ask(server.url, *wholes, *[case for case in CUTS if case != "idle"])
             through = ask(front.url, *wholes, *CUTS)
         for case in wholes:
