@@ -242,6 +242,31 @@ TEST(Run, AnInterruptionIsAnArtefactAndNoCut) {
     EXPECT_EQ(judgement.findings.at(planted.run().records.back().request.id).cause, Cause::kMeasurementArtefact);
 }
 
+/// The answers of the second baseline, with other times.
+answer::Run with_later_baseline(double ttft_ms, double gap_ms, bool streamed = true) {
+    PlantedRun planted({.seed = 21});
+    for (answer::Record& record : planted.run().records) {
+        RecordBuilder builder("");
+        builder.edit() = record;
+        const bool late = record.request.phase == "baseline_after";
+        record = builder.timed(base::to_ms(*record.timeline.sent), late ? ttft_ms : 3000, late ? gap_ms : 20).build();
+        if (!streamed) record.timeline.gaps.clear();
+    }
+    return planted.run();
+}
+
+TEST(Run, APromptThatIsRememberedIsNoDriftOfTheMachine) {
+    EXPECT_EQ(judge(with_later_baseline(15, 20)).verdict.value, Verdict::kUnaffected) << judge(with_later_baseline(15, 20)).verdict.headline;
+}
+
+TEST(Run, AMachineThatSlowsDownMeasuresItselfStreamedOrNot) {
+    for (const bool streamed : {true, false}) {
+        const Judgement verdict = judge(with_later_baseline(3000, 60, streamed)).verdict;
+        EXPECT_EQ(verdict.value, Verdict::kInconclusive);
+        EXPECT_NE(verdict.headline.find(streamed ? "gap between tokens changed" : "time per token changed"), std::string::npos) << verdict.headline;
+    }
+}
+
 TEST(Run, JudgingTwiceGivesTheSameWords) {
     PlantedRun planted({.seed = 20, .variance = 0.4, .slower = 1.3});
     const RunJudgement once = judge(planted.run()), again = judge(planted.run());

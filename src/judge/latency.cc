@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <vector>
 
 #include "judge/end_kind.h"
@@ -66,6 +67,20 @@ double spread(const Level& baseline, const Measure& measure) {
     return distances.empty() ? 0 : stats::quantile(distances, 0.95);
 }
 
+/// Log ratios, by answer of the second baseline.
+std::vector<double> after_over_before(const Level& baseline, const Measure& measure) {
+    std::vector<double> ratios;
+    for (const Judged& answer : baseline.answers) {
+        if (answer.record->request.phase != "baseline_after") continue;
+        std::vector<const Record*> earlier;
+        std::ranges::copy_if(answer.baselines, std::back_inserter(earlier), [](const Record* one) { return one->request.phase == "baseline_before"; });
+        const std::vector<double> before = values(earlier, measure);
+        const auto after = measure.value(*answer.record);
+        if (!before.empty() && after && *after > 0) ratios.push_back(std::log(*after / stats::median(before)));
+    }
+    return ratios;
+}
+
 }  // namespace
 
 std::optional<Slowdown> slowdown(const Level& level, const Level& baseline) {
@@ -90,21 +105,17 @@ std::optional<Slowdown> slowdown(const Level& level, const Level& baseline) {
 }
 
 std::optional<Slowdown> drift(const Level& baseline) {
-    const Measure& measure = measures()[2];
-    std::vector<double> ratios;
-    for (const Judged& answer : baseline.answers) {
-        if (answer.record->request.phase != "baseline_after") continue;
-        std::vector<double> before;
-        for (const Record* other : answer.baselines)
-            if (const auto value = measure.value(*other); value && other->request.phase == "baseline_before") before.push_back(*value);
-        const auto after = measure.value(*answer.record);
-        if (!before.empty() && after) ratios.push_back(std::log(*after / stats::median(before)));
+    // Of streams the pause between tokens: a server that remembers a prompt answers it sooner the second time, and that is
+    // no drift of the machine. A reply in one piece has only its whole time.
+    for (const Measure& measure : {measures()[1], measures()[2]}) {
+        const std::vector<double> ratios = after_over_before(baseline, measure);
+        if (ratios.size() < 4) continue;
+        const double ratio = std::exp(stats::median(ratios)), p = stats::sign_test(ratios);
+        if (p >= kAlpha || (ratio < kDriftRatio && ratio > 1 / kDriftRatio)) return std::nullopt;
+        return Slowdown{std::string(measure.name), ratio, p,
+                        fmt::format("one user's {} changed by a factor of {:.1f} between the baselines before and after (p = {:.2g})", measure.name, ratio, p)};
     }
-    if (ratios.size() < 4) return std::nullopt;
-    const double ratio = std::exp(stats::median(ratios)), p = stats::sign_test(ratios);
-    if (p >= kAlpha || (ratio < kDriftRatio && ratio > 1 / kDriftRatio)) return std::nullopt;
-    return Slowdown{std::string(measure.name), ratio, p,
-                    fmt::format("one user's time per token changed by a factor of {:.1f} between the baselines before and after (p = {:.2g})", ratio, p)};
+    return std::nullopt;
 }
 
 }  // namespace fullstop::judge

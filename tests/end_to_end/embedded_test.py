@@ -40,6 +40,10 @@ class Embedded(unittest.TestCase):
             self.assertTrue(record["end"]["terminator"])
             self.assertIn(record["cause"], ("natural_end", "token_limit"))
             self.assertEqual(record["output_tokens"]["from"], "reported")
+        texts = {}
+        for record in run["records"]:
+            texts.setdefault((record["prompt"], record["seed"]), set()).add(record["text_sha256"])
+        self.assertEqual([key for key, different in texts.items() if len(different) > 1], [], "one text for each prompt and seed, at any load")
         self.assertEqual(len(list(captures.iterdir())), len(run["records"]))
         with files["csv"].open(newline="") as table:
             self.assertEqual(len(list(csv.DictReader(table))), len(run["records"]))

@@ -269,13 +269,12 @@ bool LlamaBackend::company_changes_nothing() {
     for (Run& run : beside) run = rows(run.sequence, static_cast<std::size_t>(run.position.count) + run.tokens.size(), 1);
     company.push_back(logits_of_last(beside));
     for (SequenceId id = kFirstOther; id < others; ++id) remove(id);
-    company.push_back(logits_of_last(std::array{rows(kLate, 0, 5), rows(kMeasured, 9, 1)}));
     const std::vector<std::byte> saved = snapshot(kMeasured);
     remove(kMeasured);
-    logits_of_last(std::array{rows(kLate, 5, 1)});
-    const bool restored = !saved.empty() && restore(kMeasured, Tokens{10}, Tokens{10}, saved);
+    logits_of_last(std::array{rows(kLate, 0, 5)});
+    const bool restored = !saved.empty() && restore(kMeasured, Tokens{9}, Tokens{9}, saved);
     if (restored)
-        for (const std::size_t at : {10U, 11U}) company.push_back(logits_of_last(std::array{rows(kLate, at - 4, 1), rows(kMeasured, at, 1)}));
+        for (const std::size_t at : {9U, 10U, 11U}) company.push_back(logits_of_last(std::array{rows(kLate, at - 4, 1), rows(kMeasured, at, 1)}));
     remove(kMeasured);
     remove(kLate);
     cells_.clear();

@@ -169,6 +169,37 @@ TEST(RealModel, AnAnswerIsTheSameAloneAndAmongSevenOthers) {
     }
 }
 
+/// An answer ends, so that the last one moves into its place; before anything is computed again the moved one is copied out,
+/// and another is copied into the place it left. libllama moves streams only with the next pass, which must reach neither.
+TEST(RealModel, AMoveBetweenStreamsIsDoneBeforeTheNextCopyInOrOut) {
+    auto backend = load(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256})).value();
+    const auto tokens = backend->tokenize(kQuestions[2]);
+    const auto others = backend->tokenize(kQuestions[0]);
+    const auto logits = [&](SequenceId id, std::span<const engine::TokenId> all, std::size_t from, std::size_t count) {
+        const engine::Run run{.sequence = id, .position = {static_cast<std::int64_t>(from)}, .tokens = all.subspan(from, count), .wants_logits = true};
+        EXPECT_EQ(backend->decode(std::array{run}), engine::DecodeStatus::kOk);
+        const auto row = backend->logits(0);
+        return std::vector<float>(row.begin(), row.end());
+    };
+    const std::size_t last = tokens.size() - 1;
+    const Tokens length{static_cast<std::int64_t>(last)};
+    logits(1, tokens, 0, last);
+    const auto expected = logits(1, tokens, last, 1);
+    backend->remove(1);
+
+    logits(1, others, 0, others.size());
+    logits(2, others, 0, others.size());
+    const auto foreign = backend->snapshot(2);
+    logits(3, tokens, 0, last);
+    backend->remove(1);  // 3 moves into its place
+    const auto saved = backend->snapshot(3);
+    const Tokens all_others{std::ssize(others)};
+    ASSERT_TRUE(backend->restore(4, all_others, all_others, foreign)) << "into the place that 3 left";
+    EXPECT_EQ(logits(3, tokens, last, 1), expected) << "what moved";
+    ASSERT_TRUE(backend->restore(5, length, length, saved));
+    EXPECT_EQ(logits(5, tokens, last, 1), expected) << "its copy";
+}
+
 /// A shared pool for one or two answers of eight: pauses by swap and by recompute, cells that are freed and used again,
 /// users that leave. What is compared was paused, and reads as if it had been alone.
 TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {

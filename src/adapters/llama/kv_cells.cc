@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace fullstop::adapters::llama {
 
 KvCells::KvCells(llama_context& context, std::optional<int> grave) : context_(context), memory_(llama_get_memory(&context)), grave_(grave) {}
@@ -21,11 +23,20 @@ void KvCells::remove(engine::SequenceId sequence) {
     const auto place = places_.find(sequence);
     if (!place) return;
     free_or_bury(*place);
-    if (const auto move = places_.release(sequence)) {
-        llama_memory_seq_cp(memory_, move->from, move->to, -1, -1);
-        llama_memory_seq_rm(memory_, move->from, -1, -1);
-    }
+    if (const auto move = places_.release(sequence)) relocate(move->from, move->to);
     if (grave_ && places_.used() == 0) clear();
+}
+
+void KvCells::relocate(int from, int to) {
+    const bool streams = llama_n_ctx_seq(&context_) < llama_n_ctx(&context_);
+    if (!streams) {
+        llama_memory_seq_cp(memory_, from, to, -1, -1);  // the same cells under another id
+    } else if (next_position(from) > 0) {
+        const std::vector<std::byte> bytes = copy_of(from);
+        const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), to) > 0;
+        FULLSTOP_ASSERT(done, "a stream that is free holds what another one of its size held");
+    }
+    llama_memory_seq_rm(memory_, from, -1, -1);
 }
 
 std::vector<std::byte> KvCells::copy_of(int place) const {

@@ -48,6 +48,9 @@ private:
     std::vector<std::byte> copy_of(int place) const;
     bool compact();
     void free_or_bury(int place);
+    /// At once. libllama copies between streams only when the next pass begins: a copy out before that would read what was
+    /// there before, and a copy into the old place would be taken along.
+    void relocate(int from, int to);
 
     llama_context& context_;
     llama_memory_t memory_;
