@@ -80,6 +80,7 @@ public:
     bool waiting() const { return clocks_.waiting(); }
     bool begun() const { return begun_; }
     base::Duration queued(base::Instant now) const { return clocks_.queued(now); }
+    base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
     const answer::Record& record() const { return record_; }
     /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
     std::int64_t used_tokens() const;

@@ -125,6 +125,9 @@ void Gateway::client_left(base::Instant now, net::ConnectionId id, Actions& out)
     if (found == live_.end()) return;
     Entry& entry = found->second;
     metrics_.answer(answer::Cause::kClientCancelled, entry.exchange->upstream_name());
+    if (const Work& work = entry.exchange->work(); work.answer)
+        metrics_.genai(entry.exchange->record(),
+                       {.path = work.path, .stream = work.stream, .cause = answer::Cause::kClientCancelled, .elapsed = entry.exchange->age(now)});
     if (entry.connection != 0) out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
     out.upstream.emplace_back(net::CancelTimer{id});
     if (options_.ended && entry.exchange->work().answer) options_.ended(entry.exchange->as_record(options_.started, now, std::nullopt));
@@ -188,11 +191,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open,
         out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
     out.upstream.emplace_back(net::CancelTimer{id});
     if (options_.ended && exchange.work().answer) options_.ended(exchange.as_record(options_.started, now, exchange.end()));
-    if (exchange.end().answer)
-        metrics_.answer(exchange.end().cause, exchange.upstream_name());
-    else
-        metrics_.other(exchange.upstream_name());
-    metrics_.relayed(exchange.upstream_name(), exchange.relayed());
+    count(exchange, now);
     if (entry.counted) note_pace(now);
     // Our own limits say nothing about the upstream, silence does.
     const answer::Cause cause = exchange.end().cause;
@@ -201,6 +200,19 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open,
     if (entry.connection != 0) release(entry, exchange.begun() || !ours, failed, now);
     forget(at, now);
     pump(now, out);
+}
+
+void Gateway::count(const Exchange& exchange, base::Instant now) {
+    metrics_.relayed(exchange.upstream_name(), exchange.relayed());
+    const End& end = exchange.end();
+    if (!end.answer) return metrics_.other(exchange.upstream_name());
+    metrics_.answer(end.cause, exchange.upstream_name());
+    const auto& status = exchange.record().status;
+    metrics_.genai(exchange.record(), {.path = exchange.work().path,
+                                       .stream = exchange.work().stream,
+                                       .whole = end.whole && status && *status < 300,
+                                       .cause = end.cause,
+                                       .elapsed = exchange.age(now)});
 }
 
 void Gateway::forget(Live::iterator at, base::Instant now) {

@@ -119,6 +119,7 @@ private:
     void watch(const Live::value_type& live, base::Instant now, Actions& out) const;
     void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out);
     void note_pace(base::Instant now);
+    void count(const Exchange& exchange, base::Instant now);
     void forget(Live::iterator at, base::Instant now);
 
     GatewayOptions options_;

@@ -35,6 +35,8 @@ inline constexpr std::size_t kMaxQueuedBytes = std::size_t{256} << 20;
 inline constexpr base::Duration kDefaultAgeing = std::chrono::seconds(30);
 /// Clients whose use is remembered; one entry is about 100 bytes.                  those with the least use are forgotten
 inline constexpr std::size_t kMaxClients = 10'000;
+/// Combinations of names in one metric; model names come from outside.             counted together as _OTHER
+inline constexpr std::size_t kMaxMetricLabels = 64;
 /// SDKs ignore a Retry-After above 60 s or give up on it.                          announced as 60
 inline constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
 

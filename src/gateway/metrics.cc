@@ -3,18 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
 namespace fullstop::gateway {
 namespace {
 
-void head(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
-    fmt::format_to(std::back_inserter(out), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
-}
-
 void by_upstream(std::string& out, std::string_view name, std::string_view help, const std::map<std::string, std::int64_t>& values) {
-    head(out, name, "counter", help);
+    introduce_metric(out, name, "counter", help);
     for (const auto& [upstream, value] : values) fmt::format_to(std::back_inserter(out), "{}{{upstream=\"{}\"}} {}\n", name, upstream, value);
 }
 
@@ -22,12 +17,7 @@ constexpr std::array kClasses = {Priority::kInteractive, Priority::kNormal, Prio
 
 }  // namespace
 
-void Metrics::waited(Priority priority, base::Duration time) {
-    Waits& waits = waits_[static_cast<std::size_t>(priority)];
-    const double seconds = base::to_seconds(time);
-    ++waits.counts[static_cast<std::size_t>(std::ranges::lower_bound(kWaitBounds, seconds) - kWaitBounds.begin())];
-    waits.sum += seconds;
-}
+void Metrics::waited(Priority priority, base::Duration time) { waits_[static_cast<std::size_t>(priority)].add(base::to_seconds(time)); }
 
 std::map<answer::Cause, std::int64_t> Metrics::ends() const {
     std::map<answer::Cause, std::int64_t> out;
@@ -44,7 +34,7 @@ std::int64_t Metrics::others() const {
 void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams, base::Instant now) const {
     const auto put = std::back_inserter(out);
     const auto gauge = [&](std::string_view name, std::string_view help, const auto& value_of) {
-        head(out, name, "gauge", help);
+        introduce_metric(out, name, "gauge", help);
         for (const auto& [id, upstream] : upstreams.all())
             if (const std::optional<std::int64_t> value = value_of(*upstream))
                 fmt::format_to(put, "{}{{upstream=\"{}\"}} {}\n", name, upstream->name(), *value);
@@ -58,40 +48,32 @@ void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams, base
 
 void Metrics::write_queue(std::string& out, const Queue& queue) const {
     const auto put = std::back_inserter(out);
-    head(out, "fullstop_gateway_queue_requests", "gauge", "Requests that wait for an upstream");
+    introduce_metric(out, "fullstop_gateway_queue_requests", "gauge", "Requests that wait for an upstream");
     for (const Priority each : kClasses) fmt::format_to(put, "fullstop_gateway_queue_requests{{class=\"{}\"}} {}\n", to_string(each), queue.size(each));
-    head(out, "fullstop_gateway_queue_tokens", "gauge", "Tokens that the waiting requests may come to");
+    introduce_metric(out, "fullstop_gateway_queue_tokens", "gauge", "Tokens that the waiting requests may come to");
     fmt::format_to(put, "fullstop_gateway_queue_tokens {}\n", queue.tokens());
     const std::string_view name = "fullstop_gateway_queue_seconds";
-    head(out, name, "histogram", "Arrival until an upstream was chosen");
-    for (const Priority each : kClasses) {
-        const Waits& waits = waits_[static_cast<std::size_t>(each)];
-        std::int64_t below = 0;
-        for (std::size_t i = 0; i < kWaitBounds.size(); ++i)
-            fmt::format_to(put, "{}_bucket{{class=\"{}\",le=\"{}\"}} {}\n", name, to_string(each), kWaitBounds[i], below += waits.counts[i]);
-        below += waits.counts.back();
-        fmt::format_to(put, "{0}_bucket{{class=\"{1}\",le=\"+Inf\"}} {2}\n{0}_sum{{class=\"{1}\"}} {3}\n{0}_count{{class=\"{1}\"}} {2}\n", name,
-                       to_string(each), below, waits.sum);
-    }
+    introduce_metric(out, name, "histogram", "Arrival until an upstream was chosen");
+    for (const Priority each : kClasses) waits_[static_cast<std::size_t>(each)].write(out, name, fmt::format("class=\"{}\"", to_string(each)));
 }
 
 std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const {
     std::string out;
     const auto put = std::back_inserter(out);
-    head(out, "fullstop_gateway_exchanges", "gauge", "Requests of all kinds that wait or are under way");
+    introduce_metric(out, "fullstop_gateway_exchanges", "gauge", "Requests of all kinds that wait or are under way");
     fmt::format_to(put, "fullstop_gateway_exchanges {}\n", exchanges);
     write_upstreams(out, upstreams, now);
     write_queue(out, queue);
-    head(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
+    introduce_metric(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
     for (const auto& [key, count] : ends_)
         fmt::format_to(put, "fullstop_answers_total{{cause=\"{}\",layer=\"{}\",upstream=\"{}\"}} {}\n", answer::to_string(key.second),
                        answer::to_string(answer::entry(key.second).layer), key.first, count);
     by_upstream(out, "fullstop_other_responses_total", "Responses relayed that were no answer of a model", others_);
     by_upstream(out, "fullstop_relayed_bytes_total", "Bytes of response bodies relayed", bytes_);
     by_upstream(out, "fullstop_gateway_retries_total", "Attempts that failed before the first byte and were made elsewhere", retries_);
-    head(out, "fullstop_gateway_limited_total", "counter", "Requests whose token limit was lowered by a setting of this gateway");
+    introduce_metric(out, "fullstop_gateway_limited_total", "counter", "Requests whose token limit was lowered by a setting of this gateway");
     fmt::format_to(put, "fullstop_gateway_limited_total {}\n", limited_);
-    return out;
+    return out + genai_.text();
 }
 
 }  // namespace fullstop::gateway

@@ -9,6 +9,8 @@
 
 #include "answer/cause.h"
 #include "base/time.h"
+#include "gateway/genai_metrics.h"
+#include "gateway/histogram.h"
 #include "gateway/placement.h"
 #include "gateway/queue.h"
 
@@ -24,6 +26,7 @@ public:
     void waited(Priority priority, base::Duration time);
     void retried(const std::string& upstream) { ++retries_[upstream]; }
     void limited() { ++limited_; }  ///< its token limit was lowered
+    void genai(const answer::Record& record, const GenAiMetrics::Ended& ended) { genai_.answer(record, ended); }
 
     std::string text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const;
     std::map<answer::Cause, std::int64_t> ends() const;
@@ -32,16 +35,13 @@ public:
 private:
     /// Up to the longest wait that a person takes for one, and beyond.
     static constexpr std::array<double, 10> kWaitBounds = {0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300};
-    struct Waits {
-        std::array<std::int64_t, kWaitBounds.size() + 1> counts{};
-        double sum = 0;
-    };
     void write_upstreams(std::string& out, const Upstreams& upstreams, base::Instant now) const;
     void write_queue(std::string& out, const Queue& queue) const;
 
     std::map<std::pair<std::string, answer::Cause>, std::int64_t> ends_;
     std::map<std::string, std::int64_t> others_, bytes_, retries_;
-    std::array<Waits, kPriorities> waits_;
+    std::array<Histogram, kPriorities> waits_ = {Histogram(kWaitBounds), Histogram(kWaitBounds), Histogram(kWaitBounds)};
+    GenAiMetrics genai_;
     std::int64_t limited_ = 0;
 };
 
