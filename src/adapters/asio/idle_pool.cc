@@ -29,11 +29,13 @@ void IdlePool::put(const net::Endpoint& endpoint, Kept kept) {
 }
 
 std::optional<IdlePool::Kept> IdlePool::take(const net::Endpoint& endpoint) {
+    const base::Instant now = SystemClock().now();
+    const auto usable = [&](const Entry& entry) { return entry.endpoint == endpoint && now - entry.since >= kReuseAfter; };
     while (true) {
-        const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& entry) { return entry.endpoint == endpoint; });
+        const auto found = std::find_if(entries_.rbegin(), entries_.rend(), usable);
         if (found == entries_.rend()) return std::nullopt;
         const auto at = std::prev(found.base());
-        if (is_quiet(at->kept) && SystemClock().now() - at->since < kIdleUpstreamTimeout) {
+        if (is_quiet(at->kept) && now - at->since < kIdleUpstreamTimeout) {
             Kept kept = std::move(at->kept);
             entries_.erase(at);
             return kept;

@@ -22,6 +22,9 @@ inline constexpr std::size_t kMaxIdleConnections = 512;
 /// Below the 5 s after which llama-server, uvicorn and Node close an idle connection themselves: better we than they, because
 /// a request may cross their close.                                                             closed
 inline constexpr base::Duration kIdleUpstreamTimeout = std::chrono::seconds(4);
+/// llama-server closes unannounced behind each streamed answer, and on a busy machine its close is late: a request that was
+/// sent meanwhile would be lost. Who still keeps a connection after this means to keep it.      a fresh one is opened
+inline constexpr base::Duration kReuseAfter = std::chrono::milliseconds(200);
 
 /// Request head of a served request. Real ones are below 4 KiB; proxies add a few KiB.           431 and close
 inline constexpr std::size_t kMaxRequestHeadBytes = 32 * 1024;
