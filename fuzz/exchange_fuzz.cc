@@ -15,6 +15,7 @@ struct Client {
     std::string raw;
     bool closed = false, kept = false, reset = false;
     bool upstream_kept = false;
+    net::ConnectionId connection = 0;  ///< to the server
 
     void take(const gateway::Actions& actions) {
         for (const auto& action : actions.client) {
@@ -28,8 +29,10 @@ struct Client {
                 reset = end->kind == net::CloseKind::kRst;
             }
         }
-        for (const auto& action : actions.upstream)
+        for (const auto& action : actions.upstream) {
+            if (const auto* connect = std::get_if<net::Connect>(&action)) connection = connect->id;
             if (const auto* close = std::get_if<net::Close>(&action)) upstream_kept = close->keep;
+        }
     }
 };
 
@@ -51,7 +54,10 @@ Body unframed(std::string_view raw) {
 }
 
 Client relay(const fuzz::Input& input, bool cut) {
-    gateway::Gateway gateway({.upstream = *wire::parse_server_url("http://127.0.0.1:9"), .version = "fuzz", .idle = std::chrono::seconds(1)});
+    gateway::GatewayOptions options{.policy = {}, .version = "fuzz"};
+    options.policy.upstreams = {{.url = *wire::parse_server_url("http://127.0.0.1:9")}};
+    options.policy.deadlines.idle = std::chrono::seconds(1);
+    gateway::Gateway gateway(std::move(options));
     Client client;
     base::Instant now{std::chrono::seconds(1)};
     const auto tell = [&](auto what) {
@@ -64,9 +70,9 @@ Client relay(const fuzz::Input& input, bool cut) {
     gateway::Actions out;
     gateway.request(now, {.id = 1, .method = "POST", .target = paths[input.choice % 4], .headers = {{"host", "h"}}, .body = "{}"}, out);
     client.take(out);
-    tell(net::Connected{1});
+    tell(net::Connected{client.connection});
     const auto receive = [&](std::string_view piece) {
-        tell(net::Received{1, piece, answer::StampClock::kUserSpace});
+        tell(net::Received{client.connection, piece, answer::StampClock::kUserSpace});
         return !client.closed;
     };
     if (cut)
@@ -74,8 +80,8 @@ Client relay(const fuzz::Input& input, bool cut) {
     else if (!input.bytes.empty())
         receive(input.bytes);
     switch (input.choice / 4 % 3) {
-        case 0: tell(net::PeerClosed{1, net::CloseKind::kFin, ""}); break;
-        case 1: tell(net::PeerClosed{1, net::CloseKind::kRst, "reset"}); break;
+        case 0: tell(net::PeerClosed{client.connection, net::CloseKind::kFin, ""}); break;
+        case 1: tell(net::PeerClosed{client.connection, net::CloseKind::kRst, "reset"}); break;
         default:
             now += std::chrono::seconds(2);
             tell(net::TimerFired{1});
