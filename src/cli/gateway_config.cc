@@ -99,6 +99,7 @@ void read_all(TomlTable& table, GatewaySettings& out) {
     set(out.policy.drain, table.duration("drain"));
     set(out.policy.heartbeat, table.limit("heartbeat"));
     set(out.policy.retry, table.boolean("retry"));
+    set(out.policy.continuation, table.boolean("continuation"));
     set(out.policy.affinity, table.number("affinity", 0, 10));
     table.table("deadlines", [&](TomlTable& inner) { read_deadlines(inner, out.policy.deadlines); });
     table.table("queue", [&](TomlTable& inner) { read_queue(inner, out.policy.queue); });

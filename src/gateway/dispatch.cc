@@ -26,11 +26,18 @@ bool Gateway::floors_allow(Priority priority) const {
     return upstreams_.running() + kept < *slots;
 }
 
+/// Who may have it, now or later.
+std::vector<UpstreamId> Gateway::takers(const Exchange& exchange) const {
+    std::vector<UpstreamId> among = upstreams_.eligible(exchange.work(), exchange.tried());
+    if (exchange.between_parts()) std::erase_if(among, [&](UpstreamId id) { return !exchange.may_write_the_rest(*upstreams_.all().at(id)); });
+    return among;
+}
+
 Queue::Reply Gateway::place(const Ticket& ticket, bool overdue, std::set<UpstreamId>& claimed, base::Instant now, Actions& out) {
     const auto at = live_.find(ticket.id);
     const Exchange& exchange = *at->second.exchange;
     if (!overdue && !floors_allow(ticket.priority)) return Queue::Reply::kNoRoom;
-    const auto among = upstreams_.eligible(exchange.work(), exchange.tried());
+    const auto among = takers(exchange);
     const auto choice = upstreams_.choose(among, exchange.work(), exchange.max_tokens(), claimed, options_.policy.affinity, now);
     if (!choice) {
         // What it waits for is not given to those behind it, however small they are.
@@ -97,14 +104,14 @@ void Gateway::release(Entry& entry, bool telling, bool failed, base::Instant now
     upstreams_.sweep();
 }
 
-/// The attempt failed before anything of a response went on.
+/// The attempt failed before anything of a response went on, or the rest is to come from elsewhere.
 void Gateway::try_elsewhere(Live::iterator at, bool connection_open, base::Instant now, Actions& out) {
     Entry& entry = at->second;
     if (connection_open) out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
-    metrics_.retried(entry.exchange->upstream_name());
+    if (!entry.exchange->between_parts()) metrics_.retried(entry.exchange->upstream_name());
     release(entry, true, true, now);
     entry.exchange->back_in_queue();
-    const auto among = upstreams_.eligible(entry.exchange->work(), entry.exchange->tried());
+    const auto among = takers(*entry.exchange);
     if (among.empty()) return refuse(at, 503, "the upstream failed and no other one takes requests now", std::chrono::seconds(5), now, out);
     if (!entry.exchange->work().answer) {
         const auto choice = upstreams_.choose(among, entry.exchange->work(), std::nullopt, {}, options_.policy.affinity, now);
@@ -112,7 +119,7 @@ void Gateway::try_elsewhere(Live::iterator at, bool connection_open, base::Insta
     }
     // Its place in the queue is the one it had: by arrival.
     Ticket ticket = ticket_of(*at);
-    ticket.arrived = now - entry.exchange->queued(now);
+    ticket.arrived = now - entry.exchange->age(now);
     queue_.push(std::move(ticket));
     watch(*at, now, out);
     pump(now, out);

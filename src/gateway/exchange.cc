@@ -32,13 +32,16 @@ Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work wor
       reads_(request_.method == "POST"),
       clocks_(terms.deadlines, work_.answer && work_.stream, now),
       now_(now),
-      sent_(now) {}
+      sent_(now) {
+    if (terms.continuation) continuation_ = Continuation::of(request_, work_);
+}
 
 void Exchange::limit_output(const OutputLimit& limit) {
     auto body = with_max_tokens(request_.body, request_.target, limit.max_tokens);
     if (!body) return;
     request_.body = std::move(*body);
     limit_ = limit;
+    if (continuation_) continuation_ = Continuation::of(request_, work_);
 }
 
 // Where it goes -----------------------------------------------------------------------------------------------------------
@@ -59,6 +62,8 @@ void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t nee
     if (const auto asked = reads_ ? requested_max_tokens(request_.body) : std::nullopt)
         record_.requested_max_tokens = answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
     reader_ = std::make_unique<wire::AnswerReader>(record_);
+    asks_template_ = between_parts();
+    template_reply_.clear();
 }
 
 void Exchange::back_in_queue() {
@@ -68,7 +73,7 @@ void Exchange::back_in_queue() {
     wants_another_ = false;
 }
 
-std::string Exchange::upstream_bytes() const { return upstream_request(request_, url_, request_id_); }
+std::string Exchange::upstream_bytes() const { return asks_template_ ? template_request() : upstream_request(request_, url_, request_id_); }
 
 // What comes --------------------------------------------------------------------------------------------------------------
 
@@ -89,6 +94,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
     now_ = at;
     clocks_.moved(at);
+    if (asks_template_) return read_template(bytes, out);
     const std::string_view all = bytes;
     std::string body;
     while (!bytes.empty() && !framing_.complete()) {
@@ -115,6 +121,8 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         body += piece;
     }
     relay(body, out);
+    if (continuation_ && continuation_->mismatch())
+        return finish(Stop::kMalformed, "the server that was to write the rest repeats what was delivered otherwise than it was", out);
     unread_ = all.substr(0, all.size() - bytes.size());
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (!framing_.complete() && !(head_only_ && begun_)) return;
@@ -130,6 +138,7 @@ void Exchange::read_on(std::string& out) {
 void Exchange::begin_response(std::string& out) {
     begun_ = true;
     request_.body = {};  // no further attempt
+    if (between_parts()) return declare_seam(out);
     if (committed_) return begin_behind_heartbeats(out);
     form_ = announced_form(framing_.head());
     client_framing_ = client_framing(framing_.head(), framing_.framing(), head_only_);
@@ -180,7 +189,10 @@ wire::Headers Exchange::own_headers() const {
     return out;
 }
 
-void Exchange::relay(std::string_view body, std::string& out) {
+void Exchange::relay(std::string_view bytes, std::string& out) {
+    const bool whole_events = continuation_ && form_ == BodyForm::kSse && client_framing_ == ClientFraming::kChunked && !late_;
+    const std::string events = whole_events ? continuation_->pass(bytes) : std::string();
+    const std::string_view body = whole_events ? std::string_view(events) : bytes;
     if (body.empty()) return;
     if (late_) {
         late_->append(body.substr(0, kMaxLateErrorBytes - std::min(kMaxLateErrorBytes, late_->size())));
@@ -205,7 +217,7 @@ void Exchange::hold(bool on, base::Instant at) {
 
 std::optional<base::Instant> Exchange::next_heartbeat() const {
     // Behind the first byte of a body a comment could fall into the middle of an event.
-    if (!heartbeat_ || held_ || relayed_ > 0 || late_ || (begun_ && !committed_ && form_ != BodyForm::kSse)) return std::nullopt;
+    if (!heartbeat_ || held_ || (relayed_ > 0 && !between_parts()) || late_ || (begun_ && !committed_ && form_ != BodyForm::kSse)) return std::nullopt;
     if (begun_ && client_framing_ != ClientFraming::kChunked) return std::nullopt;
     return sent_ + *heartbeat_;
 }

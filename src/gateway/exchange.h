@@ -11,9 +11,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "answer/record.h"
 #include "base/time.h"
+#include "gateway/continuation.h"
 #include "gateway/deadlines.h"
 #include "gateway/error_body.h"
 #include "gateway/output_limit.h"
@@ -31,6 +34,7 @@ struct Terms {
     Deadlines deadlines;
     std::optional<base::Duration> heartbeat;
     bool retry = true;
+    bool continuation = false;
 };
 
 std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
@@ -55,8 +59,17 @@ public:
     const std::string& upstream_name() const { return upstream_name_; }
     std::int64_t need() const { return need_; }
     const std::set<UpstreamId>& tried() const { return tried_; }
-    /// Head and body for the upstream.
+    /// Head and body for the upstream, once it is connected.
     std::string upstream_bytes() const;
+    /// What else it wants to say on the same connection, once.
+    std::string further_bytes() { return std::exchange(further_, {}); }
+
+    // An answer whose server died, and whose rest another one may write (continuation.h; the steps are in exchange_part.cc)
+    bool between_parts() const { return died_.has_value(); }
+    /// The same model, and a kind of server that can be asked for the rest.
+    bool may_write_the_rest(const Upstream& upstream) const;
+    /// Nobody does: it ends as its server left it.
+    void give_up(std::string_view why, base::Instant at, std::string& out);
 
     /// Each appends bytes for the client. After over() none is called again.
     void received(std::string_view bytes, base::Instant at, std::string& out);
@@ -79,9 +92,11 @@ public:
     bool wants_another() const { return wants_another_; }
     bool waiting() const { return clocks_.waiting(); }
     bool begun() const { return begun_; }
-    base::Duration queued(base::Instant now) const { return clocks_.queued(now); }
+    /// Of its first part.
+    base::Duration queued(base::Instant now) const { return queued_before_.value_or(clocks_.queued(now)); }
     base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
     const answer::Record& record() const { return record_; }
+    std::size_t parts_before() const { return parts_.size(); }
     /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
     std::int64_t used_tokens() const;
     /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its client left.
@@ -107,6 +122,11 @@ private:
     void finish_late_error(const End& end, std::string& out);
     void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
     void relay(std::string_view body, std::string& out);
+    bool leaves_the_rest(Stop stop, const std::string& detail);
+    void read_template(std::string_view bytes, std::string& out);
+    std::string template_request() const;
+    void declare_seam(std::string& out);
+    End judged(Stop stop, std::string detail) const;
     void read_copy(std::string_view bytes);
     std::string describe(Stop stop, std::string_view words) const;
     AnswerNumbers numbers() const;
@@ -143,6 +163,20 @@ private:
     std::size_t relayed_ = 0;
     std::optional<CutBy> cut_by_;
     std::optional<End> end_;
+
+    /// How a part ended whose rest is to come from elsewhere.
+    struct Died {
+        End end;
+        std::string upstream;
+        answer::Record record;
+        std::string chunk_tail;
+    };
+    std::unique_ptr<Continuation> continuation_;  ///< null: not wanted, or not possible for this request
+    std::optional<Died> died_;                    ///< until the next part begins
+    std::optional<base::Duration> queued_before_;
+    std::vector<answer::Record> parts_;  ///< those that ended before the one under way
+    bool asks_template_ = false;
+    std::string template_reply_, further_;
 };
 
 }  // namespace fullstop::gateway

@@ -33,7 +33,9 @@ std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact) {
 }
 
 std::int64_t Exchange::used_tokens() const {
-    const std::int64_t estimate = record_.text_events > 0 ? prompt_tokens(work_, kFirstTokensPerByte) : 0;
+    std::int64_t before = 0;
+    for (const answer::Record& part : parts_) before += part.text_events;
+    const std::int64_t estimate = record_.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
     return reported(record_.prompt_tokens).value_or(estimate) + reported(record_.output_tokens).value_or(record_.text_events);
 }
 
@@ -74,6 +76,7 @@ void Exchange::not_connected(net::ConnectFailure why, std::string_view words, ba
         wants_another_ = true;
         return;
     }
+    if (between_parts()) return give_up(fmt::format("there was no connection to {}", upstream_name_), at, out);
     End end = end_before_head(Stop::kFin, fmt::format("no connection to the upstream {}: {}", upstream_name_, words.substr(0, kMaxDetailBytes)));
     // Nobody listens where a server should: its process is gone. Everything else may lie on the way.
     if (why == net::ConnectFailure::kRefused) end.cause = answer::Cause::kEngineDeath;
@@ -82,6 +85,7 @@ void Exchange::not_connected(net::ConnectFailure why, std::string_view words, ba
 
 void Exchange::refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out) {
     now_ = at;
+    if (between_parts()) return give_up(words, at, out);
     wire::Headers headers;
     if (retry_after)
         headers.emplace_back("Retry-After", std::to_string(std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(*retry_after).count())));
@@ -91,7 +95,10 @@ void Exchange::refuse(int status, std::string words, std::optional<base::Duratio
 }
 
 void Exchange::finish(Stop stop, std::string detail, std::string& out) {
+    if (asks_template_) return give_up(fmt::format("{} was asked how it would go on, and {}", upstream_name_, detail), now_, out);
     if (reads_ && reader_) reader_->end({as_stream_end(stop)}, now_ - clocks_.arrived());
+    if (between_parts()) return give_up(detail.empty() ? fmt::format("{} answered with HTTP {}", upstream_name_, framing_.head().status) : detail, now_, out);
+    if (leaves_the_rest(stop, detail)) return;
     if (!begun_) {
         End end = end_before_head(stop, std::move(detail));
         int status = status_before_head(end, stop);
@@ -104,23 +111,27 @@ void Exchange::finish(Stop stop, std::string detail, std::string& out) {
         }
         return fail_before_head(std::move(end), status, out, more);
     }
-    const int status = framing_.head().status;
-    end_ = judge_end({.record = record_,
-                      .dialect = reads_ ? reader_->dialect() : std::nullopt,
-                      .answer_expected = work_.answer,
-                      .success = status >= 200 && status < 300,
-                      .close_delimited = framing_.framing() == answer::Framing::kUntilClose,
-                      .form = late_ ? announced_form(framing_.head()) : form_,
-                      .inside_event = inside_event(form_, tail_),
-                      .stop = stop,
-                      .detail = std::move(detail),
-                      .our_max_tokens = limit_ ? std::optional(limit_->max_tokens) : std::nullopt,
-                      .ours_by_load = limit_ && limit_->by_load});
+    end_ = judged(stop, std::move(detail));
     end_->cut_by = cut_by_;
     if (late_) return finish_late_error(*end_, out);
     if (client_framing_ != ClientFraming::kChunked) return;
     if (end_->say) out += wire::chunk(in_band(error_body(*end_, numbers()), form_, tail_));
     if (end_->whole) out += wire::last_chunk();
+}
+
+End Exchange::judged(Stop stop, std::string detail) const {
+    const int status = framing_.head().status;
+    return judge_end({.record = record_,
+                      .dialect = reads_ ? reader_->dialect() : std::nullopt,
+                      .answer_expected = work_.answer,
+                      .success = status >= 200 && status < 300,
+                      .close_delimited = framing_.framing() == answer::Framing::kUntilClose,
+                      .form = late_ ? announced_form(framing_.head()) : form_,
+                      .inside_event = gateway::inside_event(form_, tail_) || (continuation_ && continuation_->inside_event()),
+                      .stop = stop,
+                      .detail = std::move(detail),
+                      .our_max_tokens = limit_ ? std::optional(limit_->max_tokens) : std::nullopt,
+                      .ours_by_load = limit_ && limit_->by_load});
 }
 
 /// What the upstream refused with goes on in its own words when they are an error object; a whole answer where a stream was
@@ -168,7 +179,8 @@ AnswerNumbers Exchange::numbers() const {
                       .ttft_ms = {},
                       .deadline_ms = {}};
     if (work_.answer) out.queue_ms = base::to_ms(queued(now_));
-    if (record_.timeline.first_token) out.ttft_ms = base::to_ms(*record_.timeline.first_token);
+    const answer::Record& first = parts_.empty() ? record_ : parts_.front();
+    if (first.timeline.first_token) out.ttft_ms = base::to_ms(*first.timeline.first_token);
     if (cut_by_)
         out.deadline_ms = base::to_ms(cut_by_->allowed);
     else if (total_)

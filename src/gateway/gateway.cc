@@ -43,7 +43,7 @@ void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& o
 void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out) {
     const Policy& policy = options_.policy;
     const net::ConnectionId id = request.id;
-    Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry};
+    Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry, .continuation = policy.continuation};
     if (auto& total = terms.deadlines.total; work.deadline && (!total || *work.deadline < *total)) total = work.deadline;
     auto exchange = std::make_unique<Exchange>(std::move(request), std::move(request_id), std::move(work), terms, now);
     const auto at = live_.emplace(id, Entry{.exchange = std::move(exchange)}).first;
@@ -153,7 +153,11 @@ void Gateway::pass_on(const net::Event& event, Actions& out) {
         const auto found = live_.find(attempt->second);
         std::string bytes;
         tell(*found->second.exchange, bytes);
-        if (found->second.exchange->wants_another()) return try_elsewhere(found, open, event.at, out);
+        if (std::string more = found->second.exchange->further_bytes(); !more.empty()) out.upstream.emplace_back(net::Send{connection, std::move(more)});
+        if (found->second.exchange->wants_another()) {
+            if (!bytes.empty()) out.client.emplace_back(net::ServiceSend{found->first, std::move(bytes)});
+            return try_elsewhere(found, open, event.at, out);
+        }
         settle(found, std::move(bytes), open, event.at, out);
     };
     if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
@@ -207,6 +211,7 @@ void Gateway::count(const Exchange& exchange, base::Instant now) {
     const End& end = exchange.end();
     if (!end.answer) return metrics_.other(exchange.upstream_name());
     metrics_.answer(end.cause, exchange.upstream_name());
+    metrics_.continued(exchange.parts_before());
     const auto& status = exchange.record().status;
     metrics_.genai(exchange.record(), {.path = exchange.work().path,
                                        .stream = exchange.work().stream,

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/random.h"
 #include "gateway/budget.h"
@@ -108,6 +109,7 @@ private:
     void wait_or_refuse(Live::iterator at, base::Instant now, Actions& out);
     void pump(base::Instant now, Actions& out);
     Queue::Reply place(const Ticket& ticket, bool overdue, std::set<UpstreamId>& claimed, base::Instant now, Actions& out);
+    std::vector<UpstreamId> takers(const Exchange& exchange) const;
     bool floors_allow(Priority priority) const;
     void dispatch(Live::iterator at, const Upstreams::Choice& choice, bool others, base::Instant now, Actions& out);
     void release(Entry& entry, bool telling, bool failed, base::Instant now);

@@ -63,6 +63,16 @@ inline constexpr double kDefaultAffinity = 0.25;
 /// An error that an upstream sends after the head was already given out (heartbeat).   the rest is not repeated
 inline constexpr std::size_t kMaxLateErrorBytes = std::size_t{64} << 10;
 
+// Continuation
+/// Text of an answer that may go on elsewhere; 250 000 tokens.                     it is not continued
+inline constexpr std::size_t kMaxContinuedBytes = std::size_t{1} << 20;
+/// Delivered text below which a server that repeats it cannot be told from one that happens to go on with the same words.
+inline constexpr std::size_t kLeastContinuedBytes = 32;
+/// Of an event that has not ended.                                                 it goes on as it comes, and is not continued
+inline constexpr std::size_t kMaxHeldEventBytes = std::size_t{64} << 10;
+/// Of a server that was asked for its prompt: delivered text and conversation with their escapes.    it is not continued there
+inline constexpr std::size_t kMaxTemplateReplyBytes = std::size_t{8} << 20;
+
 // Budgets
 /// Steps in which a window of a budget moves on.
 inline constexpr int kWindowSteps = 60;

@@ -73,6 +73,8 @@ std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::s
     by_upstream(out, "fullstop_gateway_retries_total", "Attempts that failed before the first byte and were made elsewhere", retries_);
     introduce_metric(out, "fullstop_gateway_limited_total", "counter", "Requests whose token limit was lowered by a setting of this gateway");
     fmt::format_to(put, "fullstop_gateway_limited_total {}\n", limited_);
+    introduce_metric(out, "fullstop_gateway_continued_total", "counter", "Answers whose server died and whose rest another one wrote, by seams");
+    fmt::format_to(put, "fullstop_gateway_continued_total {}\n", continued_);
     return out + genai_.text();
 }
 

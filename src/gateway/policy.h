@@ -80,7 +80,8 @@ struct Policy {
     std::optional<base::Duration> heartbeat;  ///< silence towards a waiting stream after which a comment is sent
     base::Duration drain = kDefaultDrain;
     double affinity = kDefaultAffinity;
-    bool retry = true;  ///< at another upstream, before the first byte
+    bool retry = true;          ///< at another upstream, before the first byte
+    bool continuation = false;  ///< at another upstream, behind what was delivered (continuation.h)
 };
 
 }  // namespace fullstop::gateway

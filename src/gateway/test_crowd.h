@@ -56,6 +56,8 @@ public:
     }
     void connect(net::ConnectionId id) { tell(net::Connected{clients_[id].connection}); }
     void refuse_connection(net::ConnectionId id) { tell(net::ConnectFailed{clients_[id].connection, net::ConnectFailure::kRefused, "Connection refused"}); }
+    void close(net::ConnectionId id) { tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kFin, ""}); }
+    void fail(net::ConnectionId id) { tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kRst, "Connection reset by peer"}); }
     void receive(net::ConnectionId id, const std::string& bytes) { tell(net::Received{clients_[id].connection, bytes, answer::StampClock::kUserSpace}); }
 
     static std::string stream_head() { return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"; }

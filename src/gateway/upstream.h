@@ -22,6 +22,7 @@ struct Capacity {
     std::optional<std::int64_t> window = {};          ///< tokens of one answer with its prompt
     std::optional<std::int64_t> default_output = {};  ///< limit it applies when a request names none
     std::vector<std::string> models = {};
+    bool continues = false;  ///< it goes on from the beginning of an answer, and shows its prompt when asked
     bool operator==(const Capacity&) const = default;
 };
 
