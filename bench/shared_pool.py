@@ -2,13 +2,14 @@
 """Eight users in a KV pool for three: who finishes, and how fast? The same load on `fullstop serve` in each mode of admission and on
 llama-server with the settings people use, all with the same cells and KV type, one after the other, order shuffled, medians of --repeat.
 
-  bench/shared_pool.py [--cells 1024] [--users 8] [--tokens 250] [--repeat 3] [--only NAME,...]
+  bench/shared_pool.py [--cells 1024] [--users 8] [--tokens 250] [--repeat 3] [--seeds 1] [--only NAME,...]
 
 Every user asks once for --tokens tokens with a prompt of about 100. An answer is whole when it ends by itself or at its own limit and
-its stream is complete. Tokens a second: output tokens of whole answers over the time until the last user is through, failures
+its stream is complete. With --seeds N the load comes N times in a row, sampled at temperature 0.8 with another seed each time. Tokens a second: output tokens of whole answers over the time until the last user is through, failures
 included. Wall time is of this machine and minute: compare lines, not runs."""
 
 import argparse
+import concurrent.futures
 import http.client
 import json
 import os
@@ -18,7 +19,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 
@@ -80,9 +80,9 @@ def model_of(port):
         return json.load(answer)["data"][0]["id"]
 
 
-def one_answer(port, model, topic, settings):
+def one_answer(port, model, topic, settings, seed=1):
     """Whether it was whole, output tokens, seconds to the first token, longest silence after it."""
-    body = json.dumps({"model": model, "messages": [{"role": "user", "content": f"Write a long essay about {topic}. {FILLER}"}], "temperature": 0, "seed": 1,
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": f"Write a long essay about {topic}. {FILLER}"}], "temperature": 0 if settings.seeds == 1 else 0.8, "seed": seed,
                        "max_tokens": settings.tokens, "stream": True, "stream_options": {"include_usage": True}})
     started = time.monotonic()
     first, last, silence, reason, done, failed, tokens = None, None, 0.0, None, False, False, 0
@@ -116,24 +116,22 @@ def one_answer(port, model, topic, settings):
 
 def one_load(command, settings):
     port = free_port()
-    results = [None] * settings.users
+    results, seconds = [], 0.0
     with Server(command(port), port):
         model = model_of(port)
-        one_answer(port, model, "warming up", argparse.Namespace(tokens=8))
-
-        def user(number):
-            results[number] = one_answer(port, model, TOPICS[number % len(TOPICS)] + " " * (number // len(TOPICS)), settings)
-
-        users = [threading.Thread(target=user, args=(number,)) for number in range(settings.users)]
-        started = time.monotonic()
-        for thread in users:
-            thread.start()
-        for thread in users:
-            thread.join()
-        seconds = time.monotonic() - started
+        one_answer(port, model, "warming up", argparse.Namespace(tokens=8, seeds=1))
+        for seed in range(1, settings.seeds + 1):
+            with concurrent.futures.ThreadPoolExecutor(settings.users) as pool:
+                started = time.monotonic()
+                topics = [TOPICS[number % len(TOPICS)] + " " * (number // len(TOPICS)) for number in range(settings.users)]
+                load = list(pool.map(lambda topic: one_answer(port, model, topic, settings, seed), topics))
+                seconds += time.monotonic() - started
+            results += load
+            if settings.seeds > 1:
+                print(f"shared_pool: seed {seed}: {sum(result[0] for result in load)} of {settings.users} whole", file=sys.stderr, flush=True)
     whole = [result for result in results if result[0]]
     firsts = [result[2] for result in results if result[2] is not None]
-    return {"whole": len(whole), "tokens_per_s": sum(result[1] for result in whole) / seconds, "seconds": seconds,
+    return {"whole": len(whole), "tokens_per_s": sum(result[1] for result in whole) / seconds, "seconds": seconds / settings.seeds,
             "ttft_p50_s": statistics.median(firsts) if firsts else None, "longest_silence_s": max(result[3] for result in results)}
 
 
@@ -148,6 +146,7 @@ def main():
     parser.add_argument("--users", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=250)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2)))
     parser.add_argument("--only", default="", help="names, separated by commas")
     settings = parser.parse_args()
@@ -162,12 +161,12 @@ def main():
         print(f"shared_pool: {number} of {len(order)}: {name}", file=sys.stderr, flush=True)
         runs[name].append(one_load(commands[name], settings))
     print(f"{settings.users} users, {settings.tokens} tokens asked for, {settings.cells} cells, {settings.threads} threads; median (spread) of "
-          f"{settings.repeat}\n")
+          f"{settings.repeat}{f', {settings.seeds} seeds each' if settings.seeds > 1 else ''}\n")
     print("| server | whole answers | tokens/s | until the last, s | first token p50, s | longest silence, s |\n|---|---|---|---|---|---|")
     for name in names:
         whole = [run["whole"] for run in runs[name]]
         rest = [shown([run[key] for run in runs[name]]) for key in ("tokens_per_s", "seconds", "ttft_p50_s", "longest_silence_s")]
-        print(f"| {name} | {min(whole)} to {max(whole)} of {settings.users} | {' | '.join(rest)} |")
+        print(f"| {name} | {min(whole)} to {max(whole)} of {settings.users * settings.seeds} | {' | '.join(rest)} |")
 
 
 if __name__ == "__main__":
