@@ -23,8 +23,8 @@ bool choices_finished(const answer::Record& record) {
 /// The end facts that the dialect sends, all of them. `framed`: the upstream's framing ended, so that nothing can follow.
 bool facts_whole(const Facts& facts, bool framed) {
     const answer::Record& record = facts.record;
-    if (facts.form == BodyForm::kJson) return record.end.terminator;  // one whole JSON text
-    if (!facts.dialect) return framed && !facts.inside_event && choices_finished(record);
+    if (facts.form == BodyForm::kJson) return record.end.terminator;                                                    // one whole JSON text
+    if (!facts.dialect) return choices_finished(record) && ((framed && !facts.inside_event) || record.end.terminator);  // SGLang's own is one
     switch (*facts.dialect) {
         // Some servers never send [DONE]: its absence is no cut once the framing has ended behind a whole event; without
         // framing only it tells that nothing was to follow the reason.
