@@ -5,6 +5,7 @@ hang, and nothing that was measured is lost. The program under test is named by 
 import json
 import os
 import pathlib
+import resource
 import sqlite3
 import subprocess
 import tempfile
@@ -67,6 +68,15 @@ class BadInput(unittest.TestCase):
         self.expect(self.run_fullstop("probe", "http://127.0.0.1:9", "--prompts", str(self.folder / "none.jsonl")), 2, "none.jsonl")
         file.write_text("")
         self.expect(self.run_fullstop("probe", "http://127.0.0.1:9", "--prompts", str(file)), 2, "prompts.jsonl")
+
+    # --- serve ------------------------------------------------------------------------------------------------------
+    def serve_with(self, kib, *words):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024, kib * 1024))
+        return self.run_fullstop("serve", "--listen", "127.0.0.1:0", "--model", os.environ["MODEL"], *words, preexec_fn=limit)
+
+    def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(self):
+        self.expect(self.serve_with(200_000), 4, "for its weights", "are available (the limit on address space", "smaller quantisation")
+        self.expect(self.serve_with(500_000, "--kv-tokens", "400000"), 4, "tokens of KV", "give --kv-tokens")
 
     # --- could not measure --------------------------------------------------------------------------------------------
     def test_nobody_listens(self):

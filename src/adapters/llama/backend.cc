@@ -312,12 +312,15 @@ std::span<const float> LlamaBackend::logits(std::size_t index) const {
 }  // namespace
 
 base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
-    auto model = open_model(asked);
-    if (!model) return std::unexpected(model.error());
+    const auto outline = open_model(asked, Reading::kOutline);
+    if (!outline) return std::unexpected(outline.error());
     LoadOptions options = asked;
-    options.layout = layout_of(**model, asked);
-    const auto shape = shape_of(**model, options);
+    options.layout = layout_of(**outline, asked);
+    const auto shape = shape_of(**outline, options);
     if (!shape) return std::unexpected(shape.error());
+    if (auto fits = check_memory(**outline, *shape, options); !fits) return std::unexpected(fits.error());
+    auto model = open_model(asked, Reading::kWhole);
+    if (!model) return std::unexpected(model.error());
     auto context = make_context(**model, *shape, options);
     if (!context) return std::unexpected(context.error());
     engine::ModelFacts facts{.name = options.model.stem().string(),

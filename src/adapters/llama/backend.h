@@ -39,7 +39,7 @@ struct LoadOptions {
 /// the same machine, and at least one.
 int default_threads();
 
-/// Errors say what to do: no such file, not GGUF, cut short, too little memory, a window below libllama's least.
+/// Errors say what to do: no such file, not GGUF, cut short, too little memory for weights and KV, a window below libllama's least.
 base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked);
 
 }  // namespace fullstop::adapters::llama

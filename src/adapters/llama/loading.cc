@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "adapters/llama/log.h"
+#include "adapters/llama/memory.h"
 #include "engine/limits.h"
 
 namespace fullstop::adapters::llama {
@@ -45,18 +46,6 @@ base::Result<void> check_file(const std::filesystem::path& path) {
     return {};
 }
 
-/// What the kernel believes can be had without swapping; absent where it does not say.
-std::optional<base::Bytes> memory_available() {
-    std::ifstream file("/proc/meminfo");
-    for (std::string name, unit; file >> name;) {
-        std::int64_t kib = 0;
-        if (!(file >> kib)) break;
-        std::getline(file, unit);
-        if (name == "MemAvailable:") return base::Bytes{kib * 1024};
-    }
-    return std::nullopt;
-}
-
 std::string metadata(const llama_model& model, const std::string& key) {
     std::array<char, 128> text{};
     const int size = llama_model_meta_val_str(&model, key.c_str(), text.data(), text.size());
@@ -68,6 +57,28 @@ std::int64_t head_size(const llama_model& model, const std::string& which) {
     const std::string given = metadata(model, metadata(model, "general.architecture") + ".attention." + which);
     if (!given.empty()) return std::stoll(given);
     return llama_model_n_embd(&model) / std::max(1, llama_model_n_head(&model));
+}
+
+base::Error no_model(const LoadOptions& options, const std::string& reason) {
+    std::error_code ignored;
+    const base::Bytes size{static_cast<std::int64_t>(std::filesystem::file_size(options.model, ignored))};
+    return base::unreachable_error(
+               fmt::format("{} could not be loaded: {}", options.model.string(), reason),
+               reason.contains("mmap failed") || reason.contains("llocate")
+                   ? fmt::format("its weights need {}, and so much memory could not be had: free some, or use a smaller model or quantisation", in_mib(size))
+                   : "the file may be cut short, damaged, or of an architecture this build does not know: compare its size and checksum with the source")
+        .error();
+}
+
+/// Cells of the KV cache and the sequence ids they are for.
+struct Cells {
+    std::int64_t sequences, cells;
+};
+Cells cells_of(const KvShape& shape, const LoadOptions& options) {
+    const bool unified = options.layout == KvLayout::kUnified;
+    // A lone answer is padded with a row in a second sequence, so there are always two; in the shared pool what ended has one, too.
+    const std::int64_t sequences = unified ? options.max_sequences + 2 : std::max(2, options.max_sequences);
+    return {.sequences = sequences, .cells = unified ? rounded_up(shape.pool.count + kPadCells) : shape.window.count * sequences};
 }
 
 bool forward(float done, void* progress) {
@@ -84,26 +95,20 @@ int default_threads() {
     return std::max(1, cpus - 1);
 }
 
-base::Result<Model> open_model(const LoadOptions& options) {
+base::Result<Model> open_model(const LoadOptions& options, Reading reading) {
     if (auto checked = check_file(options.model); !checked) return std::unexpected(checked.error());
     const ErrorCollector errors;
     llama_backend_init();
     llama_model_params params = llama_model_default_params();
-    if (options.progress) {
+    if (reading == Reading::kOutline) {
+        params.no_alloc = true;
+        params.load_mode = LLAMA_LOAD_MODE_NONE;
+    } else if (options.progress) {
         params.progress_callback = forward;
         params.progress_callback_user_data = const_cast<std::function<void(double)>*>(&options.progress);
     }
     Model model(llama_model_load_from_file(options.model.c_str(), params));
-    if (!model) {
-        const std::string reason = errors.text();
-        std::error_code ignored;
-        const base::Bytes size{static_cast<std::int64_t>(std::filesystem::file_size(options.model, ignored))};
-        return base::unreachable_error(
-            fmt::format("{} could not be loaded: {}", options.model.string(), reason),
-            reason.contains("mmap failed") || reason.contains("llocate")
-                ? fmt::format("its weights need {}, and so much memory could not be had: free some, or use a smaller model or quantisation", in_mib(size))
-                : "the file may be cut short, damaged, or of an architecture this build does not know: compare its size and checksum with the source");
-    }
+    if (!model) return std::unexpected(no_model(options, errors.text()));
     if (!llama_model_has_decoder(model.get()) || llama_model_has_encoder(model.get()) || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return base::unreachable_error(
@@ -144,15 +149,18 @@ base::Bytes kv_bytes_per_token(const llama_model& model, KvType type) {
     return base::Bytes{(row("key_length") + row("value_length")) * llama_model_n_layer(&model)};
 }
 
+base::Result<void> check_memory(const llama_model& model, const KvShape& shape, const LoadOptions& options) {
+    const auto available = available_memory();
+    if (!available) return {};  // nobody knows; libllama will say
+    const MemoryNeed need{.weights = {static_cast<std::int64_t>(llama_model_size(&model))},
+                          .kv_tokens = {cells_of(shape, options).cells},
+                          .kv_bytes_per_token = kv_bytes_per_token(model, options.kv_type),
+                          .f16 = options.kv_type == KvType::kF16};
+    return check_fits(options.model.string(), need, *available);
+}
+
 base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options) {
-    const bool unified = options.layout == KvLayout::kUnified;
-    // A lone answer is padded with a row in a second sequence, so there are always two; in the shared pool what ended has one, too.
-    const std::int64_t sequences = unified ? options.max_sequences + 2 : std::max(2, options.max_sequences);
-    const std::int64_t cells = unified ? rounded_up(shape.pool.count + kPadCells) : shape.window.count * sequences;
-    const base::Bytes needed = kv_bytes_per_token(model, options.kv_type) * cells;
-    if (const auto available = memory_available(); available && needed > *available)
-        return base::unreachable_error(fmt::format("KV for {} tokens needs {} and {} are available", cells, in_mib(needed), in_mib(*available)),
-                                       "give fewer --kv-tokens or --max-sequences, or --kv-type q8_0");
+    const auto [sequences, cells] = cells_of(shape, options);
     const ErrorCollector errors;
     llama_context_params params = llama_context_default_params();
     params.n_ctx = static_cast<std::uint32_t>(cells);
@@ -164,11 +172,12 @@ base::Result<Context> make_context(llama_model& model, const KvShape& shape, con
     params.type_k = params.type_v = type_of(options.kv_type);
     // Quantised values need flash attention; with F16 on a CPU it is the slower way by half.
     params.flash_attn_type = options.kv_type == KvType::kQ8_0 ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-    params.kv_unified = unified;
+    params.kv_unified = options.layout == KvLayout::kUnified;
     Context context(llama_init_from_model(&model, params));
     if (!context)
-        return base::unreachable_error(fmt::format("no context for {} ({} of KV): {}", options.model.string(), in_mib(needed), errors.text()),
-                                       "if memory is short, give fewer --kv-tokens; if the model refuses q8_0, give --kv-type f16");
+        return base::unreachable_error(
+            fmt::format("no context for {} ({} of KV): {}", options.model.string(), in_mib(kv_bytes_per_token(model, options.kv_type) * cells), errors.text()),
+            "if memory is short, give fewer --kv-tokens; if the model refuses q8_0, give --kv-type f16");
     return context;
 }
 

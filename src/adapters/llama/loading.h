@@ -23,13 +23,17 @@ struct KvShape {
     base::Tokens window, pool;
 };
 
-base::Result<Model> open_model(const LoadOptions& options);
+/// kOutline: sizes and vocabulary, and no weights; it takes no memory and cannot compute.
+enum class Reading { kOutline, kWhole };
+base::Result<Model> open_model(const LoadOptions& options, Reading reading);
 /// The one that was asked for, or the one that suits: with streams nobody is ever paused for memory.
 KvLayout layout_of(const llama_model& model, const LoadOptions& options);
 /// From here on `options.layout` is set.
 base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& options);
 /// KV of one token over all layers: layers x (key row + value row); a row is KV heads x head size in the KV type.
 base::Bytes kv_bytes_per_token(const llama_model& model, KvType type);
+/// Errors: weights, KV and a margin exceed the memory that may be had (memory.h). An outline of the model is enough.
+base::Result<void> check_memory(const llama_model& model, const KvShape& shape, const LoadOptions& options);
 base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options);
 
 /// Rows of one call: the engine's largest step and its padding.
