@@ -107,7 +107,7 @@ base::Result<std::string> read_template(const std::string& name) {
     if (name.empty()) return std::string();
     auto text = read_text(name, "--chat-template");
     if (!text) return text;
-    if (const auto parsed = llama::ChatTemplate::parse(*text, "", ""); !parsed)
+    if (const auto parsed = llama::ChatTemplate::parse(*text, {}, {}); !parsed)
         return base::usage_error(fmt::format("--chat-template {}: {}", name, parsed.error().message), "a Jinja program, as in tokenizer_config.json");
     return text;
 }

@@ -70,15 +70,14 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     const auto refuse = [&](Cause cause, std::string_view code, std::string detail, std::optional<Duration> retry = {}) {
         out.emplace_back(Refused{submission.id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
     };
-    std::string text;
+    std::vector<TokenId> tokens;
     if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
-        auto rendered = backend_.chat_text(*messages);
-        if (!rendered) return refuse(Cause::kRequestRejected, "chat_template", rendered.error().message + ": " + rendered.error().hint);
-        text = std::move(*rendered);
+        auto read = backend_.chat_tokens(*messages);
+        if (!read) return refuse(Cause::kRequestRejected, "chat_template", read.error().message + ": " + read.error().hint);
+        tokens = std::move(*read);
     } else {
-        text = std::get<std::string>(submission.prompt);
+        tokens = backend_.tokenize(std::get<std::string>(submission.prompt));
     }
-    std::vector<TokenId> tokens = backend_.tokenize(text);
     const Tokens prompt{static_cast<std::int64_t>(tokens.size())};
     numbers.prompt_tokens = prompt;
     const Tokens window = backend_.facts().window;

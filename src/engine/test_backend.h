@@ -53,10 +53,10 @@ public:
     }
     std::string piece(TokenId token) const override { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
     bool is_end(TokenId token) const override { return token == kEnd; }
-    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override {
+    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message> messages) const override {
         std::string text;
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
-        return text;
+        return tokenize(text);
     }
 
     DecodeStatus decode(std::span<const Run> runs) override {

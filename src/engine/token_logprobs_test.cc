@@ -83,7 +83,7 @@ public:
     std::vector<TokenId> tokenize(std::string_view) const override { return {}; }
     std::string piece(TokenId token) const override { return std::vector<std::string>{"ab", "", "xE", "ND", "z"}.at(static_cast<std::size_t>(token)); }
     bool is_end(TokenId) const override { return false; }
-    base::Result<std::string> chat_text(std::span<const answer::Message>) const override { return ""; }
+    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message>) const override { return std::vector<TokenId>(); }
     DecodeStatus decode(std::span<const Run>) override { return DecodeStatus::kOk; }
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}

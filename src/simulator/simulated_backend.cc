@@ -82,11 +82,11 @@ std::vector<TokenId> SimulatedBackend::tokenize(std::string_view text) const {
 
 std::string SimulatedBackend::piece(TokenId token) const { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
 
-base::Result<std::string> SimulatedBackend::chat_text(std::span<const answer::Message> messages) const {
+base::Result<std::vector<TokenId>> SimulatedBackend::chat_tokens(std::span<const answer::Message> messages) const {
     std::string text;
     for (const auto& message : messages) text += message.role + ' ' + message.content + ' ';
     std::ranges::replace(text, '\n', ' ');
-    return text + '\n';
+    return tokenize(text + '\n');
 }
 
 DecodeStatus SimulatedBackend::decode(std::span<const Run> runs) {

@@ -19,6 +19,7 @@
 #include "adapters/llama/kv_cells.h"
 #include "adapters/llama/loading.h"
 #include "adapters/llama/pass.h"
+#include "adapters/llama/tokenizer.h"
 #include "base/assert.h"
 
 namespace fullstop::adapters::llama {
@@ -48,6 +49,7 @@ public:
           context_(std::move(context)),
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
+          tokenizer_(vocabulary_),
           streams_(facts_.layout == "streams"),
           cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt),
           chat_template_(read_template(form)) {
@@ -57,10 +59,10 @@ public:
     }
 
     const engine::ModelFacts& facts() const override { return facts_; }
-    std::vector<TokenId> tokenize(std::string_view text) const override;
+    std::vector<TokenId> tokenize(std::string_view text) const override { return tokenizer_.tokenize(text); }
     std::string piece(TokenId token) const override { return text_of(token, false); }
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
-    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
+    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message> messages) const override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
@@ -90,6 +92,7 @@ private:
     Context context_;
     engine::ModelFacts facts_;
     const llama_vocab* vocabulary_;
+    Tokenizer tokenizer_;
     bool streams_;
     KvCells cells_;
     base::Result<ChatTemplate> chat_template_;
@@ -99,36 +102,16 @@ private:
     std::vector<std::vector<float>> copies_;       ///< by run, of passes before the last one
 };
 
-std::vector<TokenId> LlamaBackend::tokenize(std::string_view text) const {
-    std::vector<TokenId> tokens(text.size() + 8);  // no token is shorter than a byte; some models add a few of their own
-    const auto call = [&] {
-        return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(), static_cast<std::int32_t>(tokens.size()), true,
-                              true);
-    };
-    int count = call();
-    if (count < 0) {
-        tokens.resize(static_cast<std::size_t>(-count));
-        count = call();
-    }
-    FULLSTOP_ASSERT(count >= 0, "the tokenizer says how much room it needs");
-    tokens.resize(static_cast<std::size_t>(count));
-    return tokens;
-}
-
-base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Message> messages) const {
+base::Result<std::vector<TokenId>> LlamaBackend::chat_tokens(std::span<const answer::Message> messages) const {
     if (!chat_template_) return std::unexpected(chat_template_.error());
-    auto text = chat_template_->render(messages);
-    // The tokenizer adds these of its own accord; written out as well they would stand there twice.
-    const auto bos = control(llama_vocab_bos(vocabulary_)), eos = control(llama_vocab_eos(vocabulary_));
-    if (text && llama_vocab_get_add_bos(vocabulary_) && text->starts_with(bos)) text->erase(0, bos.size());
-    if (text && llama_vocab_get_add_eos(vocabulary_) && text->ends_with(eos)) text->resize(text->size() - eos.size());
-    return text;
+    return llama::chat_tokens(*chat_template_, tokenizer_, messages);
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {
     const char* source = given.empty() ? llama_model_chat_template(model_.get(), nullptr) : given.c_str();
     if (source == nullptr) return base::usage_error("the model has no chat template", "start the server with --chat-template FILE, or use /v1/completions");
-    return ChatTemplate::parse(source, control(llama_vocab_bos(vocabulary_)), control(llama_vocab_eos(vocabulary_)));
+    return ChatTemplate::parse(source, {control(llama_vocab_bos(vocabulary_)), llama_vocab_get_add_bos(vocabulary_)},
+                               {control(llama_vocab_eos(vocabulary_)), llama_vocab_get_add_eos(vocabulary_)});
 }
 
 std::string LlamaBackend::text_of(TokenId token, bool control_too) const {

@@ -14,7 +14,8 @@
 namespace fullstop::adapters::llama {
 
 struct ChatTemplate::Program {
-    std::string source, bos, eos;
+    std::string source;
+    EndToken bos, eos;
     jinja::program code;
     bool only_parts = false;  ///< the template reads contents as lists of parts, never as texts
 };
@@ -23,11 +24,18 @@ namespace {
 
 jinja::value text(std::string_view value) { return jinja::mk_val<jinja::value_string>(std::string(value)); }
 
+/// What the engine then keeps apart from the template's own words.
+jinja::value text_of_message(std::string_view value) {
+    auto marked = jinja::mk_val<jinja::value_string>(std::string(value));
+    marked->mark_input();
+    return marked;
+}
+
 jinja::value content_of(const std::string& content, bool as_parts) {
-    if (!as_parts) return text(content);
+    if (!as_parts) return text_of_message(content);
     auto part = jinja::mk_val<jinja::value_object>();
     part->insert("type", text("text"));
-    part->insert("text", text(content));
+    part->insert("text", text_of_message(content));
     auto parts = jinja::mk_val<jinja::value_array>();
     parts->push_back(jinja::value(part));
     return parts;
@@ -45,13 +53,20 @@ std::string reason_in(std::string_view report) {
     return reason;
 }
 
+void drop_ends(std::vector<TextPart>& parts, const ChatTemplate::EndToken& bos, const ChatTemplate::EndToken& eos) {
+    if (parts.empty()) return;
+    std::string &first = parts.front().text, &last = parts.back().text;
+    if (bos.adds && !parts.front().from_message && first.starts_with(bos.text)) first.erase(0, bos.text.size());
+    if (eos.adds && !parts.back().from_message && last.ends_with(eos.text)) last.resize(last.size() - eos.text.size());
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Program> program) : program_(std::move(program)) {}
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate::~ChatTemplate() = default;
 
-base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, std::string bos, std::string eos) {
+base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, EndToken bos, EndToken eos) {
     try {
         auto program = std::make_unique<Program>();
         jinja::lexer lexer;
@@ -67,7 +82,7 @@ base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, std::s
     }
 }
 
-base::Result<std::string> ChatTemplate::render(std::span<const answer::Message> messages) const {
+base::Result<std::vector<TextPart>> ChatTemplate::render(std::span<const answer::Message> messages) const {
     try {
         auto conversation = jinja::mk_val<jinja::value_array>();
         for (const auto& message : messages) {
@@ -80,10 +95,14 @@ base::Result<std::string> ChatTemplate::render(std::span<const answer::Message> 
         context.set_val("messages", conversation);
         context.set_val("add_generation_prompt", jinja::mk_val<jinja::value_bool>(true));
         context.set_val("enable_thinking", jinja::mk_val<jinja::value_bool>(true));
-        context.set_val("bos_token", text(program_->bos));
-        context.set_val("eos_token", text(program_->eos));
+        context.set_val("bos_token", text(program_->bos.text));
+        context.set_val("eos_token", text(program_->eos.text));
         jinja::runtime runtime(context);
-        return jinja::runtime::gather_string_parts(runtime.execute(program_->code))->as_string().str();
+        std::vector<TextPart> parts;
+        for (auto& part : jinja::runtime::gather_string_parts(runtime.execute(program_->code))->val_str.parts)
+            if (!part.val.empty()) parts.push_back({.text = std::move(part.val), .from_message = part.is_input});
+        drop_ends(parts, program_->bos, program_->eos);
+        return parts;
     } catch (const std::exception& error) {
         return base::usage_error(fmt::format("the model's chat template does not take this conversation: {}", reason_in(error.what())),
                                  "change the messages, or use /v1/completions");

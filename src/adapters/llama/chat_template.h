@@ -7,21 +7,36 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "answer/request.h"
 #include "base/result.h"
 
 namespace fullstop::adapters::llama {
 
+/// A piece of a rendered conversation: the template's own words, or what came from a message.
+struct TextPart {
+    std::string text;
+    bool from_message = false;
+    bool operator==(const TextPart&) const = default;
+};
+
 class ChatTemplate {
 public:
+    /// A control token as the template writes it; `adds`: the tokenizer adds it of its own accord, and written out as well it
+    /// would stand there twice.
+    struct EndToken {
+        std::string text;
+        bool adds = false;
+    };
     /// Errors: the source is not a program this engine can read.
-    static base::Result<ChatTemplate> parse(const std::string& source, std::string bos, std::string eos);
+    static base::Result<ChatTemplate> parse(const std::string& source, EndToken bos, EndToken eos);
     ChatTemplate(ChatTemplate&&) noexcept;
     ~ChatTemplate();
 
-    /// Ready for the assistant's turn. Errors carry the template's own words and the place in it.
-    base::Result<std::string> render(std::span<const answer::Message> messages) const;
+    /// Ready for the assistant's turn; neighbouring pieces differ in their origin. `bos` and `eos` at the very ends are left
+    /// out where parse() was told so. Errors carry the template's own words and the place in it.
+    base::Result<std::vector<TextPart>> render(std::span<const answer::Message> messages) const;
 
 private:
     struct Program;

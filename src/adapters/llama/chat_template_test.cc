@@ -10,6 +10,8 @@
 #include <sstream>
 #include <vector>
 
+#include "adapters/llama/tokenizer.h"
+
 namespace fullstop::adapters::llama {
 namespace {
 
@@ -25,10 +27,10 @@ std::string content(const std::string& name) {
 }
 
 std::string render(const std::string& source, const std::vector<answer::Message>& messages) {
-    const auto form = ChatTemplate::parse(source, "<s>", "</s>");
+    const auto form = ChatTemplate::parse(source, {"<s>"}, {"</s>"});
     if (!form) return "unreadable: " + form.error().message;
     const auto text = form->render(messages);
-    return text ? *text : "refused: " + text.error().message;
+    return text ? joined(*text) : "refused: " + text.error().message;
 }
 
 TEST(ChatTemplate, RendersAsPythonsJinjaDoes) {
@@ -46,6 +48,12 @@ TEST(ChatTemplate, RendersAsPythonsJinjaDoes) {
     }
 }
 
+TEST(ChatTemplate, WhatCameFromMessagesIsKeptApartFromTheTemplatesWords) {
+    const auto form = ChatTemplate::parse("{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}!{% endfor %}", {"<s>", true}, {"</s>"});
+    const std::vector<answer::Message> messages = {{"system", " a "}, {"user", "b</s>"}};
+    EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[system] ", false}, {"a", true}, {"![user] ", false}, {"b</s>", true}, {"!", false}}));
+}
+
 TEST(ChatTemplate, ARefusalNamesThePlaceAndTheReason) {
     EXPECT_EQ(render("{{ bos_token }}\n  {{ raise_exception('no system, please') }}", {{"system", "x"}}),
               "refused: the model's chat template does not take this conversation: Jinja Exception: no system, please (its line 2, column 21)");
@@ -60,9 +68,9 @@ TEST(ChatTemplate, AProgramThatCannotBeReadIsSaidToBeSo) {
 }
 
 TEST(ChatTemplate, TheSameConversationGivesTheSameTextEachTime) {
-    const auto form = ChatTemplate::parse(content("mistral.jinja"), "<s>", "</s>");
+    const auto form = ChatTemplate::parse(content("mistral.jinja"), {"<s>"}, {"</s>"});
     const std::vector<answer::Message> messages = {{"system", "a"}, {"user", "b"}};
-    const std::string first = form->render(messages).value();
+    const auto first = form->render(messages).value();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(form->render(messages).value(), first);
 }
 

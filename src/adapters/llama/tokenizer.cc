@@ -1,0 +1,158 @@
+// Control tokens are found as libllama finds them: written out exactly, the longest first.
+#include "adapters/llama/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace fullstop::adapters::llama {
+namespace {
+
+using engine::TokenId;
+
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+}  // namespace
+
+Tokenizer::Tokenizer(const llama_vocab* vocabulary) : vocabulary_(vocabulary) {
+    for (TokenId id = 0; id < llama_vocab_n_tokens(vocabulary); ++id) {
+        if ((llama_vocab_get_attr(vocabulary, id) & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0) continue;
+        const std::string_view text = llama_vocab_get_text(vocabulary, id);
+        if (text.empty()) continue;
+        controls_.emplace(text, id);
+        lengths_.insert(text.size());
+        first_bytes_.insert(text.front());
+    }
+}
+
+std::vector<TokenId> Tokenizer::call(std::string_view text, bool ends, bool control) const {
+    std::vector<TokenId> tokens(text.size() + 8);  // no token is shorter than a byte; some models add a few of their own
+    const auto once = [&] {
+        return llama_tokenize(vocabulary_, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(), static_cast<std::int32_t>(tokens.size()), ends,
+                              control);
+    };
+    int count = once();
+    if (count < 0) {
+        tokens.resize(static_cast<std::size_t>(-count));
+        count = once();
+    }
+    FULLSTOP_ASSERT(count >= 0, "the tokenizer says how much room it needs");
+    tokens.resize(static_cast<std::size_t>(count));
+    return tokens;
+}
+
+std::vector<TokenId> Tokenizer::tokenize(std::string_view text) const { return call(text, true, true); }
+
+std::optional<Tokenizer::Found> Tokenizer::next_control(std::string_view text, std::size_t from) const {
+    for (std::size_t at = from; at < text.size(); ++at) {
+        if (!first_bytes_.contains(text[at])) continue;
+        for (const std::size_t length : lengths_) {
+            if (length > text.size() - at) continue;
+            if (const auto found = controls_.find(text.substr(at, length)); found != controls_.end())
+                return Found{.at = at, .length = length, .token = found->second};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string_view Tokenizer::control_in(std::string_view text) const {
+    const auto found = next_control(text, 0);
+    return found ? text.substr(found->at, found->length) : std::string_view();
+}
+
+bool Tokenizer::messages_make_control(std::span<const TextPart> parts) const {
+    const std::string text = joined(parts);
+    std::vector<bool> of_message;
+    for (const TextPart& part : parts) of_message.insert(of_message.end(), part.text.size(), part.from_message);
+    // One that begins inside another may reach into a message: all places are looked at.
+    for (auto found = next_control(text, 0); found; found = next_control(text, found->at + 1)) {
+        const auto begin = of_message.begin() + static_cast<std::ptrdiff_t>(found->at);
+        if (std::find(begin, begin + static_cast<std::ptrdiff_t>(found->length), true) != begin + static_cast<std::ptrdiff_t>(found->length)) return true;
+    }
+    return false;
+}
+
+std::vector<TokenId> Tokenizer::controls_of_template(std::span<const TextPart> parts) const {
+    std::vector<TokenId> all;
+    for (const TextPart& part : parts)
+        for (auto found = next_control(part.text, 0); !part.from_message && found; found = next_control(part.text, found->at + found->length))
+            all.push_back(found->token);
+    return all;
+}
+
+std::string Tokenizer::broken(std::string_view text) const {
+    std::string out;
+    std::size_t from = 0;
+    while (const auto found = next_control(text, from)) {
+        out.append(text.substr(from, found->at - from)).append(1, text[found->at]).append(1, ' ');
+        from = found->at + 1;
+    }
+    return out.append(text.substr(from));
+}
+
+std::optional<std::vector<TokenId>> Tokenizer::tokenize_apart(std::span<const TextPart> parts) const {
+    std::vector<TokenId> tokens;
+    if (llama_vocab_get_add_bos(vocabulary_)) tokens.push_back(llama_vocab_bos(vocabulary_));
+    std::string between;
+    bool plain = true;
+    const auto read_between = [&] {
+        const auto more = between.empty() ? std::vector<TokenId>() : call(between, false, false);
+        plain = plain && std::ranges::none_of(more, [&](TokenId token) { return llama_vocab_is_control(vocabulary_, token); });
+        tokens.insert(tokens.end(), more.begin(), more.end());
+        between.clear();
+    };
+    bool skip_blanks = false;  // behind a token that takes them with it
+    const auto add = [&](std::string_view text) {
+        while (skip_blanks && !text.empty() && is_blank(text.front())) text.remove_prefix(1);
+        if (!text.empty()) skip_blanks = false;
+        between += text;
+    };
+    for (const TextPart& part : parts) {
+        const std::string_view text = part.text;
+        std::size_t from = 0;
+        for (auto found = next_control(text, 0); !part.from_message && found; found = next_control(text, from)) {
+            add(text.substr(from, found->at - from));
+            const auto takes = llama_vocab_get_attr(vocabulary_, found->token);
+            while ((takes & LLAMA_TOKEN_ATTR_LSTRIP) != 0 && !between.empty() && is_blank(between.back())) between.pop_back();
+            read_between();
+            tokens.push_back(found->token);
+            skip_blanks = (takes & LLAMA_TOKEN_ATTR_RSTRIP) != 0;
+            from = found->at + found->length;
+        }
+        add(text.substr(from));
+    }
+    read_between();
+    if (llama_vocab_get_add_eos(vocabulary_)) tokens.push_back(llama_vocab_eos(vocabulary_));
+    return plain ? std::optional(std::move(tokens)) : std::nullopt;
+}
+
+std::string joined(std::span<const TextPart> parts) {
+    std::string text;
+    for (const TextPart& part : parts) text += part.text;
+    return text;
+}
+
+base::Result<std::vector<TokenId>> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages) {
+    const auto parts = form.render(messages);
+    if (!parts) return std::unexpected(parts.error());
+    std::string_view control;
+    std::vector<answer::Message> harmless(messages.begin(), messages.end());
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (control.empty()) control = tokenizer.control_in(messages[i].content);
+        harmless[i].content = tokenizer.broken(messages[i].content);
+    }
+    if (control.empty() && !tokenizer.messages_make_control(*parts)) return tokenizer.tokenize(joined(*parts));
+    // What the engine takes for the template's must not depend on what was written: some filters lose track of it.
+    const auto without = form.render(harmless);
+    if (without && tokenizer.controls_of_template(*parts) == tokenizer.controls_of_template(*without))
+        if (auto tokens = tokenizer.tokenize_apart(*parts)) return *tokens;
+    return base::usage_error(fmt::format("a message holds {}, which this model reads as a control token, and its chat template does not keep messages apart",
+                                         control.empty() ? "a part of a control token" : control),
+                             "write it in another way, or use /v1/completions");
+}
+
+}  // namespace fullstop::adapters::llama

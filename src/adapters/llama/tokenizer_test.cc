@@ -1,0 +1,138 @@
+// What users write is text, whatever it looks like; and ordinary text has exactly the tokens that libllama's own way gives it.
+#include "adapters/llama/tokenizer.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "adapters/llama/loading.h"
+#include "adapters/llama/log.h"
+
+namespace fullstop::adapters::llama {
+namespace {
+
+using engine::TokenId;
+using testing::HasSubstr;
+
+const std::filesystem::path kModels = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models";
+
+/// A vocabulary without its weights, once for all tests; byte pairs (SmolLM2) and sentence pieces (Gemma 3).
+const llama_vocab* vocabulary(const std::string& file) {
+    static std::map<std::string, Model> kept;
+    const ErrorCollector quiet;
+    llama_model_params params = llama_model_default_params();
+    params.vocab_only = true;
+    if (!kept.contains(file)) kept[file] = Model(llama_model_load_from_file((kModels / file).c_str(), params));
+    return llama_model_get_vocab(kept.at(file).get());
+}
+
+struct Kind {
+    const char *file, *form, *control;
+};
+const std::vector<Kind> kKinds = {
+    {"SmolLM2-135M-Instruct.Q4_1.gguf",
+     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}<|im_start|>assistant\n", "<|im_end|>"},
+    {"gemma-3-270m.Q4_K_M.gguf",
+     "{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m['role'] }}\n{{ m['content'] | trim }}<end_of_turn>\n{% endfor %}<start_of_turn>model\n",
+     "<end_of_turn>"},
+};
+
+std::string written(const llama_vocab* vocab, std::span<const TokenId> tokens) {
+    std::string text;
+    for (const TokenId token : tokens) {
+        std::array<char, 256> piece{};
+        const int size = llama_token_to_piece(vocab, token, piece.data(), piece.size(), 0, true);
+        text.append(piece.data(), static_cast<std::size_t>(size));
+    }
+    return text;
+}
+
+std::int64_t controls(const llama_vocab* vocab, std::span<const TokenId> tokens) {
+    return std::ranges::count_if(tokens, [&](TokenId token) { return llama_vocab_is_control(vocab, token); });
+}
+
+ChatTemplate form_of(const Kind& kind, const llama_vocab* vocab) {
+    return ChatTemplate::parse(kind.form, {llama_vocab_get_text(vocab, llama_vocab_bos(vocab)), llama_vocab_get_add_bos(vocab)}, {"", false}).value();
+}
+
+/// Conversations of pieces that are awkward at seams: blanks, line ends, halves of control tokens, other scripts.
+std::vector<answer::Message> conversation(std::vector<std::string> pieces) {
+    std::vector<answer::Message> messages;
+    const int count = *rc::gen::inRange(1, 4);
+    for (int i = 0; i < count; ++i) {
+        std::string content;
+        for (const int at : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, static_cast<int>(pieces.size()))))
+            content += pieces[static_cast<std::size_t>(at)];
+        messages.push_back({i % 2 == 0 ? "user" : "assistant", content});
+    }
+    return messages;
+}
+const std::vector<std::string> kPieces = {"\n", "\n\n", " ",  "  ",    "hello", " world", "assistant\n", "<|",   "|>", "im_end", "_turn>", "<end_of",
+                                          "é",  "日本", "🙂", "don't", "1234",  "\t",     "user",        "\r\n", "<",  ">",      "'",      "système"};
+
+TEST(Tokenizer, OrdinaryConversationsHaveTheTokensTheyAlwaysHad) {
+    for (const Kind& kind : kKinds) {
+        const llama_vocab* vocab = vocabulary(kind.file);
+        const Tokenizer tokenizer(vocab);
+        const ChatTemplate form = form_of(kind, vocab);
+        EXPECT_TRUE(rc::check(kind.file, [&] {
+            const auto messages = conversation(kPieces);
+            const auto parts = form.render(messages).value();
+            RC_PRE(std::ranges::all_of(messages, [&](const auto& m) { return tokenizer.control_in(m.content).empty(); }));
+            const auto whole = tokenizer.tokenize(joined(parts));
+            RC_ASSERT(chat_tokens(form, tokenizer, messages).value() == whole);
+            RC_ASSERT(tokenizer.tokenize_apart(parts).value() == whole);  // and the other way agrees, across every seam
+        }));
+    }
+}
+
+TEST(Tokenizer, NothingThatAUserWritesIsAControlToken) {
+    for (const Kind& kind : kKinds) {
+        const llama_vocab* vocab = vocabulary(kind.file);
+        const Tokenizer tokenizer(vocab);
+        const ChatTemplate form = form_of(kind, vocab);
+        auto pieces = kPieces;
+        for (const char* control : {kind.control, "<|im_start|>", "<start_of_turn>", "<|endoftext|>", "<bos>", "<eos>", "<s>", "</s>"})
+            pieces.emplace_back(control);
+        EXPECT_TRUE(rc::check(kind.file, [&] {
+            auto messages = conversation(pieces);
+            messages.back().content += kind.control;
+            const auto parts = form.render(messages).value();
+            const auto tokens = chat_tokens(form, tokenizer, messages).value();
+            const auto own = tokenizer.controls_of_template(parts);
+            RC_ASSERT(std::ssize(own) == 2 * std::ssize(messages) + 1);
+            RC_ASSERT(controls(vocab, tokens) == std::ssize(own) + (llama_vocab_get_add_bos(vocab) ? 1 : 0));
+            RC_ASSERT(written(vocab, tokens).ends_with(joined(parts)));                               // not a byte of it is changed
+            RC_ASSERT(controls(vocab, tokenizer.tokenize(joined(parts))) > controls(vocab, tokens));  // the usual way is fooled
+        }));
+    }
+}
+
+TEST(Tokenizer, ATemplateThatMixesItsWordsWithSuchAMessageIsRefusedByName) {
+    const llama_vocab* vocab = vocabulary(kKinds[0].file);
+    const Tokenizer tokenizer(vocab);
+    const auto json = ChatTemplate::parse("<|im_start|>{{ messages | tojson }}<|im_end|>", {}, {}).value();
+    EXPECT_EQ(controls(vocab, chat_tokens(json, tokenizer, std::vector<answer::Message>{{"user", "plain"}}).value()), 2);
+    const auto refused = chat_tokens(json, tokenizer, std::vector<answer::Message>{{"user", "a<|im_end|>b"}});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().message, HasSubstr("<|im_end|>"));
+}
+
+TEST(Tokenizer, HalvesThatOnlyTogetherMakeAControlTokenMakeNone) {
+    const llama_vocab* vocab = vocabulary(kKinds[0].file);
+    const Tokenizer tokenizer(vocab);
+    const auto form = ChatTemplate::parse("<|im_start|>{{ messages[0].content }}end|>{{ messages[1].content }}<|im_end|>", {}, {}).value();
+    const auto tokens = chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", "x<|im_"}, {"user", "y"}}).value();
+    EXPECT_EQ(controls(vocab, tokens), 2);
+    EXPECT_EQ(written(vocab, tokens), "<|im_start|>x<|im_end|>y<|im_end|>");
+}
+
+}  // namespace
+}  // namespace fullstop::adapters::llama
