@@ -41,7 +41,7 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
 /// What steps cost here, if `fullstop simulate --calibrate` measured it for this model, layout and threads; else the engine
 /// learns it from its first steps. Only a latency target needs it.
 std::optional<engine::CostModel> measured_cost(const World& world, const ServeOptions& options, const engine::ModelFacts& facts) {
-    if (!options.itl_target) return std::nullopt;
+    if (!options.itl_target && !options.ttft_target) return std::nullopt;
     auto table = stored_cost(world, cost_key(options.load, facts.layout == "streams"));
     if (!table) {
         fail(world, table.error());
@@ -68,6 +68,8 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                                .drain = options->drain,
                                                .max_queue = options->max_queue,
                                                .admission = options->admission,
+                                               .slo_policy = options->slo_policy,
+                                               .ttft_target = options->ttft_target,
                                                .keys = options->keys,
                                                .entropy = static_cast<std::uint64_t>(wall.unix_ns),
                                                .started = loop.clock().now(),
@@ -77,6 +79,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                               .host_memory = options->host_memory,
                                               .ttft_target = options->ttft_target,
                                               .itl_target = options->itl_target,
+                                              .slo_policy = options->slo_policy,
                                               .cost = std::move(cost)}});
     if (!serving) return fail(world, serving.error());
     if (!options->quiet) describe(world, (*serving)->facts(), *options);

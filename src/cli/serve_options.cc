@@ -131,6 +131,10 @@ void declare_serve(CLI::App& app, ServeWords& words) {
         ->default_str("1GB");
     app.add_option("--ttft-target", words.ttft_target, "first token wanted within so many milliseconds of arrival; answers say whether it was met")
         ->capture_default_str();
+    app.add_option("--slo-policy", words.slo_policy,
+                   "a request whose first token is expected later than --ttft-target because of load: ignore (serve it), demote (one class lower), "
+                   "reject_early (503 with the estimate and when to come again)")
+        ->capture_default_str();
     app.add_option("--itl-target", words.itl_target, "next tokens wanted within so many milliseconds: prompts are computed in pieces that allow it")
         ->capture_default_str();
     app.add_option("--load-invariant", words.load_invariant,
@@ -181,6 +185,11 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
         if (!read) return std::unexpected(read.error());
         *target = *read;
     }
+    const auto policy = engine::parse_slo_policy(words.slo_policy);
+    if (!policy) return base::usage_error(fmt::format("--slo-policy {} is not known", words.slo_policy), "ignore, demote or reject_early");
+    if (*policy != engine::SloPolicy::kIgnore && !options.ttft_target)
+        return base::usage_error(fmt::format("--slo-policy {} without a target", words.slo_policy), "give --ttft-target, for example 2s");
+    options.slo_policy = *policy;
     options.drain = *drain;
     auto keys = read_keys(words.api_key_file);
     if (!keys) return std::unexpected(keys.error());

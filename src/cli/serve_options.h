@@ -12,6 +12,7 @@
 #include "engine/admission.h"
 #include "engine/api_keys.h"
 #include "engine/limits.h"
+#include "engine/slo.h"
 
 namespace fullstop::cli {
 
@@ -25,7 +26,7 @@ struct ServeWords {
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     int threads = 0;                                                                           ///< 0: default_threads()
     std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
-    std::string load_invariant = "on", ttft_target = "none", itl_target = "none";
+    std::string load_invariant = "on", ttft_target = "none", itl_target = "none", slo_policy = "ignore";
     bool quiet = false;
 };
 
@@ -37,6 +38,7 @@ struct ServeOptions {
     engine::AdmissionMode admission = engine::AdmissionMode::kReserve;
     base::Bytes host_memory = engine::kDefaultHostMemory;
     std::optional<base::Duration> ttft_target, itl_target;
+    engine::SloPolicy slo_policy = engine::SloPolicy::kIgnore;
     base::Duration drain{};
     engine::ApiKeys keys;
     bool quiet = false;

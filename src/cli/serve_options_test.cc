@@ -99,6 +99,8 @@ TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
     EXPECT_EQ(options.itl_target, std::chrono::milliseconds(150));
     EXPECT_EQ(options.ttft_target, std::chrono::seconds(2));
     EXPECT_EQ(read().value().itl_target, std::nullopt);
+    EXPECT_EQ(read().value().slo_policy, engine::SloPolicy::kIgnore);
+    EXPECT_EQ(read([](ServeWords& w) { w.slo_policy = "reject_early", w.ttft_target = "2s"; }).value().slo_policy, engine::SloPolicy::kRejectEarly);
 }
 
 TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
@@ -125,12 +127,20 @@ TEST_F(ServeFlags, ATemplateComesFromAFileAndMustBeAProgram) {
 
 TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
     const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},       {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
-        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
-        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }}, {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
-        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},        {"--load-invariant", [](ServeWords& w) { w.load_invariant = "maybe"; }},
-        {"--itl-target", [](ServeWords& w) { w.itl_target = "0"; }},     {"--ttft-target", [](ServeWords& w) { w.ttft_target = "fast"; }},
-        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},       {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},
+        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
+        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},
+        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
+        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }},
+        {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
+        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},
+        {"--load-invariant", [](ServeWords& w) { w.load_invariant = "maybe"; }},
+        {"--itl-target", [](ServeWords& w) { w.itl_target = "0"; }},
+        {"--ttft-target", [](ServeWords& w) { w.ttft_target = "fast"; }},
+        {"--slo-policy", [](ServeWords& w) { w.slo_policy = "hope", w.ttft_target = "2s"; }},
+        {"--slo-policy", [](ServeWords& w) { w.slo_policy = "demote"; }},
+        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
+        {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
     };
     for (const auto& [flag, change] : changes) EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
 }

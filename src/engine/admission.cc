@@ -59,17 +59,31 @@ bool Admission::fits_until_all_end(const Sequence& candidate, std::span<const Se
     return true;
 }
 
-Tokens Admission::expected(const Sequence& sequence) const {
+std::vector<Tokens> Admission::longer_than(const Sequence& sequence) const {
     std::vector<Tokens> longer;
     std::ranges::copy_if(lately_, std::back_inserter(longer), [&](Tokens output) { return output > sequence.output(); });
-    const Tokens worst = sequence.worst_case();
-    if (longer.empty()) {  // nothing is known of answers this long: half of what it may still make
-        const Tokens half{(worst - sequence.length()).count / 2};
-        return std::min(worst, sequence.length() + std::max(half, Tokens{1}));
-    }
+    return longer;
+}
+
+Tokens Admission::halfway(const Sequence& sequence) {
+    const Tokens worst = sequence.worst_case(), half{(worst - sequence.length()).count / 2};
+    return std::min(worst, sequence.length() + std::max(half, Tokens{1}));
+}
+
+Tokens Admission::expected(const Sequence& sequence) const {
+    std::vector<Tokens> longer = longer_than(sequence);
+    if (longer.empty()) return halfway(sequence);
     const auto at = longer.begin() + static_cast<std::ptrdiff_t>(quantile_ * static_cast<double>(longer.size() - 1));
     std::ranges::nth_element(longer, at);
-    return std::min(worst, sequence.prompt + *at);
+    return std::min(sequence.worst_case(), sequence.prompt + *at);
+}
+
+Tokens Admission::likely(const Sequence& sequence) const {
+    const std::vector<Tokens> longer = longer_than(sequence);
+    if (longer.empty()) return halfway(sequence);
+    Tokens all;
+    for (const Tokens output : longer) all += std::min(output, sequence.limit);
+    return sequence.prompt + std::max(sequence.output() + Tokens{1}, Tokens{all.count / std::ssize(longer)});
 }
 
 void Admission::ended(Tokens output) {

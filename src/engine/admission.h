@@ -34,16 +34,22 @@ public:
     /// Tokens in KV that it is promised when it starts.
     base::Tokens promise(const Sequence& candidate) const;
 
+    /// Tokens it is expected to hold at its end: a high quantile of the outputs lately that were longer than its own is now.
+    base::Tokens expected(const Sequence& sequence) const;
+    /// The same by their mean: for sums over many answers, where a high quantile of each would be too much.
+    base::Tokens likely(const Sequence& sequence) const;
+
     /// An answer ended with this many output tokens.
     void ended(base::Tokens output);
     /// An answer was paused for memory: the forecast was too hopeful.
     void paused();
 
 private:
+    /// Outputs lately that were longer than its own is now.
+    std::vector<base::Tokens> longer_than(const Sequence& sequence) const;
+    /// When nothing is known of answers this long: half of what it may still make.
+    static base::Tokens halfway(const Sequence& sequence);
     bool fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const;
-    /// Tokens it is expected to hold at its end: a high quantile of the outputs lately that were longer than its own is now.
-    base::Tokens expected(const Sequence& sequence) const;
-
     AdmissionMode mode_;
     std::deque<base::Tokens> lately_;  ///< output lengths, newest last
     double quantile_ = kLeastQuantile;

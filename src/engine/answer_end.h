@@ -50,7 +50,9 @@ struct AnswerNumbers {
     base::Duration paused{};  ///< in all
     base::Bytes kv_bytes_peak;
     std::optional<base::Duration> deadline;
-    std::optional<bool> ttft_met, itl_met;  ///< against the server's targets; absent: no target, or nothing to compare
+    std::optional<base::Duration> ttft_estimate;  ///< made when it came; absent: no target, or costs were not known yet
+    bool demoted = false;                         ///< one class down, because the target would not have been met
+    std::optional<bool> ttft_met, itl_met;        ///< against the server's targets; absent: no target, or nothing to compare
 };
 
 struct AnswerEnd {
@@ -65,7 +67,7 @@ struct AnswerEnd {
 struct Refused {
     SequenceId id = 0;
     base::Instant at;
-    std::string code;  ///< context_length_exceeded, empty_prompt, chat_template, queue_full
+    std::string code;  ///< context_length_exceeded, empty_prompt, chat_template, queue_full, ttft_target
     AnswerEnd end;
     std::optional<base::Duration> retry_after;
 };
@@ -101,11 +103,12 @@ struct Occupancy {
     base::Tokens kv_total;
     base::Tokens kv_owned = {};  ///< owned by running sequences, in whole blocks; the rest of kv_reserved is promised
     std::int64_t steps = 0;
-    std::int64_t swaps = 0, recomputes = 0;  ///< pauses so far, by what brings the answer back
-    base::Bytes host_used, host_total;       ///< host memory that holds the KV of paused and ended answers,
-    base::Bytes host_prefixes;               ///< and how much of it that of ended ones
-    base::Bytes swapped_out, swapped_in;     ///< in all, by pauses
-    base::Tokens reused;                     ///< prompt tokens, in all, that were not computed
+    std::int64_t swaps = 0, recomputes = 0;        ///< pauses so far, by what brings the answer back
+    base::Bytes host_used, host_total;             ///< host memory that holds the KV of paused and ended answers,
+    base::Bytes host_prefixes;                     ///< and how much of it that of ended ones
+    base::Bytes swapped_out, swapped_in;           ///< in all, by pauses
+    base::Tokens reused;                           ///< prompt tokens, in all, that were not computed
+    std::int64_t demoted = 0, rejected_early = 0;  ///< so far, by the policy for the target of first tokens
     bool operator==(const Occupancy&) const = default;
 };
 

@@ -60,7 +60,7 @@ Engine::Engine(Backend& backend, const EngineOptions& options)
       admission_(options.admission),
       host_(options.host_memory),
       prefixes_(host_),
-      pacing_(options.itl_target, options.cost) {
+      pacing_(options.itl_target, options.cost, options.ttft_target.has_value()) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
 
@@ -100,6 +100,12 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                                                            .deadline = submission.deadline,
                                                            .on_deadline = submission.on_deadline,
                                                            .client = std::move(submission.client)}));
+    if (auto late = hold_to_target(now, *waiting_.back())) {
+        numbers.ttft_estimate = waiting_.back()->ttft_estimate;
+        ranking_.ended(waiting_.back()->client);
+        waiting_.pop_back();
+        return refuse(Cause::kAdmissionRejected, kMissesTarget, std::move(late->detail), late->retry);
+    }
     admit(now, out);
     const auto queued = std::ranges::count_if(waiting_, [](const Owned& s) { return !s->admitted; });
     if (std::cmp_less_equal(queued, options_.max_queue)) return;
@@ -285,6 +291,8 @@ AnswerNumbers Engine::numbers_of(const Sequence& sequence) const {
     numbers.paused = sequence.paused;
     numbers.kv_bytes_peak = backend_.facts().kv_bytes_per_token * sequence.most_in_kv.count;
     numbers.deadline = sequence.deadline;
+    numbers.ttft_estimate = sequence.ttft_estimate;
+    numbers.demoted = sequence.demoted;
     if (options_.ttft_target && numbers.ttft) numbers.ttft_met = *numbers.ttft <= *options_.ttft_target;
     if (options_.itl_target && sequence.worst_gap) numbers.itl_met = *sequence.worst_gap <= *options_.itl_target;
     return numbers;
@@ -315,7 +323,9 @@ Occupancy Engine::occupancy() const {
             .host_prefixes = prefixes_.bytes(),
             .swapped_out = swapped_out_,
             .swapped_in = swapped_in_,
-            .reused = reused_};
+            .reused = reused_,
+            .demoted = demoted_,
+            .rejected_early = rejected_early_};
 }
 
 void Engine::check() const {

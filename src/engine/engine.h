@@ -3,7 +3,8 @@
 // Sans-IO: time is handed in, the model is a Backend, results are events. One step is plan, compute, commit; only compute
 // takes long. Answers stand in a strict order (ranking.h). The first of those that wait starts when Admission has room for
 // it; when memory runs short later, answers that stand lower are paused: their KV goes to host memory, or is computed again.
-// The first of all is never paused, so every answer ends. engine.cc is the life of an answer, scheduling.cc who runs.
+// The first of all is never paused, so every answer ends. engine.cc is the life of an answer, scheduling.cc who runs, slo.cc
+// what a target for first tokens means.
 // What ended may serve as the beginning of what comes (prefix_cache.h).
 #pragma once
 
@@ -21,6 +22,8 @@
 #include "engine/prefix_cache.h"
 #include "engine/ranking.h"
 #include "engine/sequence.h"
+#include "engine/slo.h"
+#include "engine/ttft_forecast.h"
 
 namespace fullstop::engine {
 
@@ -29,7 +32,8 @@ struct EngineOptions {
     AdmissionMode admission = AdmissionMode::kReserve;
     base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused and ended answers; 0: it is always computed again
     std::optional<base::Duration> ttft_target{}, itl_target{};
-    std::optional<CostModel> cost{};  ///< of this machine, model and layout; absent: learnt from the steps when itl_target is set
+    SloPolicy slo_policy = SloPolicy::kIgnore;  ///< for requests whose first token is expected later than ttft_target
+    std::optional<CostModel> cost{};            ///< of this machine, model and layout; absent: learnt from the steps when there is a target
 };
 
 class Engine {
@@ -73,6 +77,15 @@ private:
     base::Duration estimate_wait(base::Instant now) const;
     void check() const;
 
+    // slo.cc
+    struct EarlyRefusal {
+        std::string detail;
+        base::Duration retry;
+    };
+    Course course_of(const Sequence& sequence, base::Instant now) const;
+    std::optional<base::Duration> estimate_ttft(base::Instant now, const Sequence& sequence, bool idle);
+    std::optional<EarlyRefusal> hold_to_target(base::Instant now, Sequence& sequence);
+
     // scheduling.cc
     void admit(base::Instant now, EngineEvents& out);
     bool make_place(base::Instant now, const Sequence& head);
@@ -110,6 +123,7 @@ private:
     base::Tokens kv_used_;
     std::int64_t steps_ = 0;
     std::int64_t swaps_ = 0, recomputes_ = 0;
+    std::int64_t demoted_ = 0, rejected_early_ = 0;
     std::uint64_t next_rank_ = 0;
     double mean_service_s_ = 0;  ///< of the answers that ended lately, from admission to end; 0: none yet
 };

@@ -99,6 +99,8 @@ std::optional<HttpService::Page> HttpService::page_at(std::string_view path) con
         return Page{kJson, status_body(facts_, {.version = options_.version,
                                                 .max_queue = options_.max_queue,
                                                 .admission = options_.admission,
+                                                .slo_policy = options_.slo_policy,
+                                                .ttft_target = options_.ttft_target,
                                                 .draining = drained_by_.has_value(),
                                                 .occupancy = occupancy_,
                                                 .ends = metrics_.ends()})};

@@ -30,6 +30,8 @@ struct ServiceOptions {
     base::Duration drain = std::chrono::seconds(30);    ///< how long running answers may go on after drain()
     std::size_t max_queue = kDefaultMaxQueue;           ///< for /fullstop/status; the engine enforces it
     AdmissionMode admission = AdmissionMode::kReserve;  ///< for /fullstop/status
+    SloPolicy slo_policy = SloPolicy::kIgnore;          ///< for /fullstop/status,
+    std::optional<base::Duration> ttft_target = {};     ///< as well
     ApiKeys keys = {};                                  ///< who may ask; none: everybody
     std::uint64_t entropy = 0;                          ///< for request ids and for seeds that were not given
     base::Instant started;                              ///< the same moment on both clocks,

@@ -32,6 +32,8 @@ inline constexpr std::size_t kForecastAnswers = 64;
 inline constexpr base::Duration kAgeing = std::chrono::seconds(30);
 /// Tokens that a resumed answer makes before it is chosen to be paused again, while another will do.       it may be chosen
 inline constexpr base::Tokens kQuantumTokens{32};
+/// Leaps of one forecast of a first token: three for each of some hundred answers ahead.   the time so far is the estimate
+inline constexpr std::size_t kMostForecastLeaps = 2000;
 /// Host memory for the KV of paused answers: some ten thousand tokens of a small model, a hundredth of a usual machine.
 /// At the limit their tokens are computed again instead.                           recompute
 inline constexpr base::Bytes kDefaultHostMemory{std::int64_t{1} << 30};

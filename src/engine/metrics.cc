@@ -54,6 +54,8 @@ void Metrics::token(const Produced& produced) {
 void Metrics::ended(const AnswerEnd& end) {
     ++ends_[end.cause];
     if (end.numbers.ttft) ttft_.add(base::to_seconds(*end.numbers.ttft));
+    if (end.numbers.ttft && end.numbers.ttft_estimate && *end.numbers.ttft > base::Duration{})
+        estimates_.add(base::to_seconds(*end.numbers.ttft_estimate) / base::to_seconds(*end.numbers.ttft));
     if (!end.numbers.queue) return;
     queue_.add(base::to_seconds(*end.numbers.queue));
     prompt_tokens_ += end.numbers.prompt_tokens.count;
@@ -78,6 +80,8 @@ std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
               {"owned", now.kv_owned.count / block}});
     labelled(out, "fullstop_preemptions_total", "counter", "Pauses of answers, by how their KV comes back; none loses a token", "kind",
              {{"swap", now.swaps}, {"recompute", now.recomputes}});
+    labelled(out, "fullstop_slo_actions_total", "counter", "Requests whose first token was expected too late, by what was done", "action",
+             {{"demoted", now.demoted}, {"rejected", now.rejected_early}});
     line(out, "fullstop_host_memory_used_bytes", "gauge", "Host memory that holds the KV of paused answers", now.host_used.count);
     line(out, "fullstop_host_memory_limit_bytes", "gauge", "Host memory allowed for it", now.host_total.count);
     line(out, "fullstop_swapped_out_bytes_total", "counter", "KV copied to host memory", now.swapped_out.count);
@@ -91,6 +95,7 @@ std::string Metrics::text(const Occupancy& now, std::int64_t slots) const {
                        answer::to_string(answer::entry(cause).layer), count);
     queue_.write(out, "fullstop_queue_seconds", "Arrival to admission, of ended answers");
     ttft_.write(out, "fullstop_time_to_first_token_seconds", "Arrival to first token, of ended answers");
+    estimates_.write(out, "fullstop_time_to_first_token_estimate_ratio", "Estimate at arrival over what it was, of answers with a target");
     gaps_.write(out, "fullstop_inter_token_latency_seconds", "Between tokens of one answer, as computed");
     return out;
 }

@@ -39,6 +39,7 @@ private:
     // Bounds in seconds: from one step of a small model to the longest waits that clients endure.
     Histogram ttft_{{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}};
     Histogram gaps_{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}};
+    Histogram estimates_{{0.25, 0.5, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4}};
     Histogram queue_{{0.001, 0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}};
     std::map<answer::Cause, std::int64_t> ends_;
     std::int64_t prompt_tokens_ = 0, output_tokens_ = 0;

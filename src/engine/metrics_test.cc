@@ -95,9 +95,13 @@ TEST(Metrics, BlocksAddUpAndEachKindOfPauseIsCounted) {
     busy.recomputes = 2;
     busy.swapped_out = {700};
     busy.swapped_in = {500};
+    busy.demoted = 4;
+    busy.rejected_early = 5;
     const Exposition counted(Metrics().text(busy, 2));
     EXPECT_EQ(counted["fullstop_preemptions_total{kind=\"swap\"}"], 3);
     EXPECT_EQ(counted["fullstop_preemptions_total{kind=\"recompute\"}"], 2);
+    EXPECT_EQ(counted["fullstop_slo_actions_total{action=\"demoted\"}"], 4);
+    EXPECT_EQ(counted["fullstop_slo_actions_total{action=\"rejected\"}"], 5);
     EXPECT_EQ(counted["fullstop_swapped_out_bytes_total"], 700);
     EXPECT_EQ(counted["fullstop_swapped_in_bytes_total"], 500);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/openai_logprobs.h"
+#include "engine/slo.h"
 
 namespace fullstop::engine {
 namespace {
@@ -32,20 +33,21 @@ json::value flag(const std::optional<bool>& given) {
 /// The object of contract section 6.
 json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
     const AnswerNumbers& n = end.numbers;
-    return {{"request_id", names.request_id},
-            {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
-            {"requested_max_tokens", count(n.requested_max_tokens)},
-            {"effective_max_tokens", count(n.effective_max_tokens)},
-            {"prompt_tokens", n.prompt_tokens.count},
-            {"cached_tokens", n.cached_tokens.count},
-            {"output_tokens", n.output_tokens.count},
-            {"queue_ms", milliseconds(n.queue)},
-            {"ttft_ms", milliseconds(n.ttft)},
-            {"paused_ms", base::to_ms(n.paused)},
-            {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
-            {"kv_bytes_peak", n.kv_bytes_peak.count},
-            {"deadline_ms", milliseconds(n.deadline)},
-            {"slo", {{"ttft_met", flag(n.ttft_met)}, {"itl_met", flag(n.itl_met)}}}};
+    return {
+        {"request_id", names.request_id},
+        {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
+        {"requested_max_tokens", count(n.requested_max_tokens)},
+        {"effective_max_tokens", count(n.effective_max_tokens)},
+        {"prompt_tokens", n.prompt_tokens.count},
+        {"cached_tokens", n.cached_tokens.count},
+        {"output_tokens", n.output_tokens.count},
+        {"queue_ms", milliseconds(n.queue)},
+        {"ttft_ms", milliseconds(n.ttft)},
+        {"paused_ms", base::to_ms(n.paused)},
+        {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
+        {"kv_bytes_peak", n.kv_bytes_peak.count},
+        {"deadline_ms", milliseconds(n.deadline)},
+        {"slo", {{"ttft_met", flag(n.ttft_met)}, {"itl_met", flag(n.itl_met)}, {"ttft_estimate_ms", milliseconds(n.ttft_estimate)}, {"demoted", n.demoted}}}};
 }
 
 json::object usage_object(const AnswerEnd& end) {
@@ -151,7 +153,9 @@ json::object with_choice(const AnswerNames& names, const AnswerEnd& end, const P
 }
 
 json::object error_object(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
-    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
+    // A full queue is the usual reason of its cause, but not of this code.
+    const std::string_view meaning = words.code == kMissesTarget ? "not taken on" : answer::entry(end.cause).meaning;
+    const std::string message = fmt::format("{}: {}", meaning, end.detail);
     return {{"message", message}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}};
 }
 

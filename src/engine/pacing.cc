@@ -14,7 +14,7 @@ base::Tokens Pacing::prompt_rows(const StepShape& step, base::Tokens position, b
 }
 
 void Pacing::observe(const StepShape& step, base::Duration took) {
-    if (!itl_target_ || took <= base::Duration::zero()) return;
+    if (!learns_ || took <= base::Duration::zero()) return;
     if (cost_) return cost_->observe(step, took);
     if (step.passes().size() == 1) seen_.push_back({.pass = step.passes().front(), .ms = base::to_ms(took)});
     if (seen_.size() < kStepsToLearn) return;

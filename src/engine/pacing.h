@@ -13,10 +13,14 @@ namespace fullstop::engine {
 
 class Pacing {
 public:
-    Pacing(std::optional<base::Duration> itl_target, std::optional<CostModel> cost) : itl_target_(itl_target), cost_(std::move(cost)) {}
+    /// `learns`: what steps cost is wanted even without a target for inter-token latency.
+    Pacing(std::optional<base::Duration> itl_target, std::optional<CostModel> cost, bool learns = false)
+        : itl_target_(itl_target), cost_(std::move(cost)), learns_(learns || itl_target.has_value()) {}
 
     /// There is a target and it is known what steps cost.
     bool knows() const { return itl_target_ && cost_; }
+    /// What steps cost; null while that is not known.
+    const CostModel* cost() const { return cost_ ? &*cost_ : nullptr; }
     /// For one who knows: rows, up to `most`, of a prompt with `position` tokens in KV beside `step`, whose time is up after
     /// `left`. `foreign`: tokens of others in KV. At least kLeastPrefillRows while there are as many: a prompt never stands still.
     base::Tokens prompt_rows(const StepShape& step, base::Tokens position, base::Tokens most, base::Duration left, base::Tokens foreign) const;
@@ -26,6 +30,7 @@ public:
 private:
     std::optional<base::Duration> itl_target_;
     std::optional<CostModel> cost_;
+    bool learns_;
     bool learnt_ = false;          ///< the model is of the steps seen, and knows nothing of many rows at once
     std::vector<CostPoint> seen_;  ///< steps of one pass, until there is a model
 };

@@ -32,6 +32,8 @@ struct Sequence {
     std::optional<base::Duration> deadline{};  ///< from arrival
     std::optional<OnDeadline> on_deadline{};
     std::string client{};
+    std::optional<base::Duration> ttft_estimate{};  ///< from arrival, made when it came
+    bool demoted = false;                           ///< it came with a higher class than it has
     std::optional<base::Instant> admitted{}, first_token{}, last_token{};
     std::optional<base::Duration> worst_gap{};  ///< between two tokens
     std::optional<base::Instant> paused_since{};

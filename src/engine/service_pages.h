@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "answer/cause.h"
@@ -11,6 +12,7 @@
 #include "engine/admission.h"
 #include "engine/answer_end.h"
 #include "engine/backend.h"
+#include "engine/slo.h"
 
 namespace fullstop::engine {
 
@@ -18,6 +20,8 @@ struct ServiceState {
     const std::string& version;
     std::size_t max_queue = 0;
     AdmissionMode admission = AdmissionMode::kReserve;
+    SloPolicy slo_policy = SloPolicy::kIgnore;
+    std::optional<base::Duration> ttft_target = {};
     bool draining = false;
     const Occupancy& occupancy;
     const std::map<answer::Cause, std::int64_t>& ends;

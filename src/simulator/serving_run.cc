@@ -159,6 +159,7 @@ void ServingRun::on(const engine::Ended& event) {
     answer.swaps = event.end.numbers.swaps;
     answer.recomputes = event.end.numbers.recomputes;
     answer.paused = event.end.numbers.paused;
+    answer.estimate = event.end.numbers.ttft_estimate;
     over(event.id - 1, now_);
 }
 

@@ -19,8 +19,9 @@ namespace fullstop::simulator {
 struct ServedAnswer {
     bool asked = false, ended = false, refused = false;
     base::Duration arrived{}, end{};
-    std::optional<base::Duration> first;  ///< arrival of the first token
-    base::Duration longest_gap{};         ///< between two tokens
+    std::optional<base::Duration> first;     ///< arrival of the first token
+    std::optional<base::Duration> estimate;  ///< of the time from arrival to it, made on arrival; absent without a target
+    base::Duration longest_gap{};            ///< between two tokens
     base::Tokens tokens;
     answer::Cause cause = answer::Cause::kUnexplained;
     int swaps = 0, recomputes = 0;  ///< pauses after which KV came back, or its tokens were computed again

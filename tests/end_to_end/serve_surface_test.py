@@ -119,7 +119,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(facts["stop"]["cause"], "token_limit")
         self.assertEqual(set(facts), {"request_id", "stop", "requested_max_tokens", "effective_max_tokens", "prompt_tokens", "cached_tokens", "output_tokens",
                                       "queue_ms", "ttft_ms", "paused_ms", "preemptions", "kv_bytes_peak", "deadline_ms", "slo"})
-        self.assertEqual((set(facts["preemptions"]), set(facts["slo"]), set(facts["stop"])), ({"swap", "recompute"}, {"ttft_met", "itl_met"}, {"cause", "by", "detail"}))
+        self.assertEqual((set(facts["preemptions"]), set(facts["slo"]), set(facts["stop"])), ({"swap", "recompute"}, {"ttft_met", "itl_met", "ttft_estimate_ms", "demoted"}, {"cause", "by", "detail"}))
 
         stream = self.server.chat({"stream": True, "stream_options": {"include_usage": True}}, headers={"X-Request-Id": "mine-7"})
         self.assertEqual(stream[1]["x-request-id"], "mine-7")
