@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "adapters/llama/places.h"
+#include "base/random.h"
 #include "engine/engine.h"
 
 namespace fullstop::adapters::llama {
@@ -302,6 +305,54 @@ TEST(RealModel, CancellingFreesEveryCellSoThatTheWholePoolCanBeUsedAgain) {
         answers.run();
         EXPECT_NE(answers.causes[100], Cause::kKvPoolExhausted) << "libllama found room for all that was accounted as free";
     }
+}
+
+/// Clients come and leave at random: waiting, with half a prompt, in mid-answer, paused. Somebody who stays notices nothing, and
+/// afterwards everything is free.
+void expect_nothing_is_left_of_a_storm(const LoadOptions& options, base::Bytes host_memory) {
+    constexpr SequenceId kBystander = 1'000'000'000;
+    constexpr std::int64_t kTokens = 24;
+    const char* asked = std::getenv("FULLSTOP_STORM");  // clients; 100 take a minute
+    const SequenceId clients = asked == nullptr ? 24 : std::stoul(asked);
+    Answers answers(options, {.admission = engine::AdmissionMode::kEager, .host_memory = host_memory});
+    ASSERT_EQ(answers.facts().load_invariant, "verified");
+    const std::string alone = answers.alone(kQuestions[1], 0.8, kTokens);
+    answers.ask(kBystander, kQuestions[1], 0.8, kTokens, {.priority = engine::Priority::kBatch});
+    base::Random random(11);
+    std::vector<std::pair<SequenceId, int>> here;  // who is here, and for how many more steps
+    for (SequenceId next = 0; next < clients || !here.empty();) {
+        for (auto come = random.below(6); come > 0 && next < clients; --come) {
+            answers.ask(next, fmt::format("{} ({})", kQuestions[next % 2 == 0 ? 1 : 3], next), 0.8, 100,
+
+                        {.prompt = std::string("as it is"), .priority = static_cast<engine::Priority>(random.below(3))});
+            here.emplace_back(next++, static_cast<int>(random.below(6)));
+        }
+        for (auto& [id, left] : here)
+            if (left-- == 0) answers.cancel(id);
+        std::erase_if(here, [](const auto& client) { return client.second < 0; });
+        answers.step();
+    }
+    answers.run();
+    EXPECT_EQ(answers.texts[kBystander], alone) << "paused " << answers.numbers[kBystander].swaps << " + " << answers.numbers[kBystander].recomputes;
+    int left = 0;
+    for (SequenceId id = 0; id < clients; ++id) left += answers.causes.at(id) == Cause::kClientCancelled ? 1 : 0;
+    EXPECT_GT(left, static_cast<int>(clients) * 3 / 4) << "a few may have ended before";
+    const engine::Occupancy after = answers.occupancy();
+    EXPECT_EQ(std::tuple(after.running, after.waiting, after.kv_used.count, after.kv_reserved.count), std::tuple(0, 0, 0, 0));
+    EXPECT_EQ(after.host_used, after.host_prefixes) << "no snapshot is left but those kept on purpose";
+    if (host_memory.count == 0) EXPECT_EQ(after.host_used.count, 0);
+    for (SequenceId id = clients; id < clients + 8; ++id) answers.ask(id, kQuestions[3], 0.8, 4, {.prompt = std::string("as it is")});
+    answers.run();
+    for (SequenceId id = clients; id < clients + 8; ++id)
+        EXPECT_TRUE(answers.causes.at(id) == Cause::kNaturalEnd || answers.causes.at(id) == Cause::kTokenLimit);
+    fmt::print("  {} left, {} steps, bystander paused {} times, {} swaps and {} recomputes in all\n", left, after.steps,
+               answers.numbers[kBystander].swaps + answers.numbers[kBystander].recomputes, after.swaps, after.recomputes);
+}
+
+TEST(RealModel, NothingIsLeftOfAStormOfClientsThatLeave) {
+    expect_nothing_is_left_of_a_storm(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256}), engine::kDefaultHostMemory);
+    expect_nothing_is_left_of_a_storm(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256}), engine::kDefaultHostMemory);
+    expect_nothing_is_left_of_a_storm(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256}), base::Bytes{0});
 }
 
 TEST(RealModel, AOneTokenPromptAndF16AreServedToo) {
