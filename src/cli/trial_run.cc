@@ -46,6 +46,7 @@ public:
     }
     std::vector<std::byte> snapshot(SequenceId) override { return {}; }  // what steps take is asked, not what swaps take
     bool restore(SequenceId, Tokens, Tokens, std::span<const std::byte>) override { return false; }
+    void share(SequenceId, SequenceId, Tokens) override {}
 
 private:
     engine::Backend& backend_;

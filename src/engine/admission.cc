@@ -32,28 +32,38 @@ Tokens Admission::promise(const Sequence& candidate) const {
     return mode_ == AdmissionMode::kReserve ? candidate.worst_case() : std::min(candidate.worst_case(), candidate.length() + Tokens{1});
 }
 
-std::optional<Blocks> Admission::needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const {
-    const Blocks worst = base::blocks_for(candidate.worst_case(), pool.block_size());
-    if (mode_ == AdmissionMode::kReserve) return worst;
-    if (mode_ == AdmissionMode::kForecast && !fits_until_all_end(candidate, running, pool)) return std::nullopt;
+std::optional<Blocks> Admission::needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool,
+                                       const std::optional<BlockPool::Beginning>& shared) const {
+    const Blocks worst = base::blocks_for(candidate.worst_case(), pool.block_size()), there = shared ? shared->blocks : Blocks{};
+    if (mode_ == AdmissionMode::kReserve) return worst - there;
+    if (mode_ == AdmissionMode::kForecast && !fits_until_all_end(candidate, running, pool, shared)) return std::nullopt;
     Blocks headroom;
     if (mode_ == AdmissionMode::kEager || candidate.pauses() > 0)  // a forecast has its own
         headroom = {(std::ssize(running) + 1) << std::min(candidate.pauses(), kMostDoublings)};
-    return std::min(worst, base::blocks_for(promise(candidate), pool.block_size()) + headroom);
+    return std::min(worst, base::blocks_for(promise(candidate), pool.block_size()) + headroom) - there;
 }
 
 /// Every step adds a token to each. Memory peaks where one ends; there those that are not over hold what they have now and
-/// as many tokens as that one still makes.
-bool Admission::fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const {
+/// as many tokens as that one still makes, blocks that they own together once.
+bool Admission::fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool,
+                                   const std::optional<BlockPool::Beginning>& shared) const {
     struct Course {
+        SequenceId id;
         Tokens now, left;
     };
-    std::vector<Course> courses = {{candidate.length(), expected(candidate) - candidate.length()}};
-    for (const Sequence* sequence : running) courses.push_back({sequence->length(), expected(*sequence) - sequence->length()});
+    std::vector<Course> courses = {{candidate.id, candidate.length(), expected(candidate) - candidate.length()}};
+    for (const Sequence* sequence : running) courses.push_back({sequence->id, sequence->length(), expected(*sequence) - sequence->length()});
     for (const Course& end : courses) {
         Blocks peak;
-        for (const Course& other : courses)
-            if (other.left >= end.left) peak += base::blocks_for(other.now + end.left, pool.block_size());
+        std::vector<SequenceId> there;
+        for (const Course& other : courses) {
+            if (other.left < end.left) continue;
+            peak += base::blocks_for(other.now + end.left, pool.block_size());
+            there.push_back(other.id);
+        }
+        peak -= pool.counted_twice(there);
+        const auto is_there = [&](SequenceId id) { return std::ranges::find(there, id) != there.end(); };
+        if (shared && is_there(candidate.id) && is_there(shared->of)) peak -= shared->blocks;
         if (peak > pool.total()) return false;
     }
     return true;

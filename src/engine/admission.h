@@ -30,7 +30,9 @@ public:
     explicit Admission(AdmissionMode mode) : mode_(mode) {}
 
     /// Blocks that must be free for `candidate` to start beside `running`; absent: the forecast says it would not fit later.
-    std::optional<base::Blocks> needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const;
+    /// `shared`: the beginning it would have in common with one of them.
+    std::optional<base::Blocks> needs(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool,
+                                      const std::optional<BlockPool::Beginning>& shared = {}) const;
     /// Tokens in KV that it is promised when it starts.
     base::Tokens promise(const Sequence& candidate) const;
 
@@ -49,7 +51,8 @@ private:
     std::vector<base::Tokens> longer_than(const Sequence& sequence) const;
     /// When nothing is known of answers this long: half of what it may still make.
     static base::Tokens halfway(const Sequence& sequence);
-    bool fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool) const;
+    bool fits_until_all_end(const Sequence& candidate, std::span<const Sequence* const> running, const BlockPool& pool,
+                            const std::optional<BlockPool::Beginning>& shared) const;
     AdmissionMode mode_;
     std::deque<base::Tokens> lately_;  ///< output lengths, newest last
     double quantile_ = kLeastQuantile;

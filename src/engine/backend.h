@@ -29,7 +29,8 @@ struct ModelFacts {
     std::int64_t max_sequences = 1;
     std::int64_t vocabulary = 0;
     int threads = 1;
-    bool pads = false;  ///< a lone row is computed with a padding row beside it, so that company changes no bit
+    bool shares = false;  ///< several sequences can hold the same beginning in the same cells
+    bool pads = false;    ///< a lone row is computed with a padding row beside it, so that company changes no bit
     /// "verified": the check at the start found the same bits alone, in company and after a pause; "not verified"; "off".
     std::string load_invariant = "not verified";
     std::string no_chat = {};  ///< why conversations are refused; "": they are not
@@ -78,6 +79,8 @@ public:
     /// The sequence, which has no place, takes one and holds the first `keep` of the `length` tokens of the snapshot. All of them
     /// are in KV for a moment. False: it did not fit or did not match; nothing changed.
     virtual bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) = 0;
+    /// `to`, which has no place, takes one and holds the first `length` tokens of `from`, in the same cells. Only with facts().shares.
+    virtual void share(SequenceId from, SequenceId to, base::Tokens length) = 0;
 };
 
 }  // namespace fullstop::engine

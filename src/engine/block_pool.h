@@ -1,12 +1,17 @@
 // How much KV memory is promised and used, in blocks, exactly.
 //
 // Every sequence is promised a number of blocks before it starts, takes out of that promise as it grows, and may be
-// promised more out of what is free. The pool places nothing: libllama chooses cells itself, and since what is owned and promised never
-// exceeds the pool, it always finds some.
+// promised more out of what is free. Sequences that begin with the same tokens may own their first blocks together: those are
+// counted once, and are free when the last of them has left. The pool places nothing: libllama chooses cells itself, and since what
+// is owned and promised never exceeds the pool, it always finds some.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "base/units.h"
 
@@ -21,8 +26,13 @@ public:
     BlockPool(base::Tokens total, base::Tokens block);
 
     bool can_reserve(base::Tokens tokens) const { return base::blocks_for(tokens, block_) <= free(); }
-    /// Asserts can_reserve().
-    void reserve(SequenceId id, base::Tokens tokens);
+    /// The first whole blocks of a sequence that has them.
+    struct Beginning {
+        SequenceId of = 0;
+        base::Blocks blocks;
+    };
+    /// Asserts can_reserve() of what is not shared. With `shared` it owns that beginning at once.
+    void reserve(SequenceId id, base::Tokens tokens, std::optional<Beginning> shared = {});
     /// What it owns, its promise and what is free hold `tokens`.
     bool can_extend(SequenceId id, base::Tokens tokens) const;
     /// Promises it more, until it may hold `tokens`. Asserts can_extend().
@@ -34,6 +44,11 @@ public:
 
     /// Owned by or promised to one sequence.
     base::Blocks held(SequenceId id) const;
+    /// What releasing all of them would add to what is free.
+    base::Blocks freed_by(std::span<const SequenceId> ids) const;
+    /// By how much the blocks of these, each counted for itself, exceed what they own together.
+    base::Blocks counted_twice(std::span<const SequenceId> ids) const;
+    base::Blocks counted_twice() const { return twice_; }  ///< of all
     base::Blocks total() const { return total_; }
     base::Blocks free() const { return total_ - owned_ - promised_; }
     base::Blocks owned() const { return owned_; }
@@ -43,12 +58,19 @@ public:
     void check() const;
 
 private:
+    using BlockId = std::uint64_t;
     struct Holding {
-        base::Blocks owned, promised;
+        std::vector<BlockId> owned;  ///< in the order of its tokens
+        base::Blocks promised;
+        base::Blocks count() const { return {static_cast<std::int64_t>(owned.size())}; }
     };
+    std::unordered_map<BlockId, int> holders_among(std::span<const SequenceId> ids) const;
+
     base::Tokens block_;
-    base::Blocks total_, owned_, promised_;
+    base::Blocks total_, owned_, promised_, twice_;
     std::map<SequenceId, Holding> holdings_;
+    std::unordered_map<BlockId, int> shared_;  ///< holders, of blocks that have several
+    BlockId next_ = 1;
 };
 
 }  // namespace fullstop::engine

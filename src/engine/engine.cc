@@ -132,11 +132,11 @@ bool Engine::plan(Instant now, EngineEvents& out) {
 
 void Engine::plan_prompts(Instant now) {
     const bool alone = runs_.empty();
-    shape_.emplace(backend_.facts().layout == "streams", runs_, kv_used_);
+    shape_.emplace(backend_.facts().layout == "streams", runs_, kv_cells());
     Tokens budget = alone || pacing_.knows() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
     for (Sequence* sequence : in_order(running_, now)) {
         if (sequence->decoding() || budget.count == 0) continue;
-        const Tokens foreign = kv_used_ - sequence->in_kv, most = std::min(sequence->missing(), budget);
+        const Tokens foreign = kv_cells() - sequence->in_kv, most = std::min(sequence->missing(), budget);
         const Tokens rows = alone || !pacing_.knows() ? most : pacing_.prompt_rows(*shape_, sequence->in_kv, most, time_left(now), foreign);
         plan_run(*sequence, rows);
         shape_->add(rows_at(runs_.back().position, rows.count, runs_.back().wants_logits, foreign));
@@ -221,7 +221,7 @@ void Engine::end_failed_step(Instant now, EngineEvents& out) {
         detail = "the computation was aborted";
     } else if (status_ == DecodeStatus::kNoRoom) {
         cause = Cause::kKvPoolExhausted;
-        detail = fmt::format("the model had no free KV cells with {} of {} tokens in use by our account: a bug", kv_used_.count,
+        detail = fmt::format("the model had no free KV cells with {} of {} tokens in use by our account: a bug", kv_cells().count,
                              pool_.block_size().count * pool_.total().count);
     }
     for (const Run& run : std::exchange(runs_, {})) cancel(now, run.sequence, cause, detail, out);
@@ -311,7 +311,7 @@ Duration Engine::estimate_wait(Instant now) const {
 Occupancy Engine::occupancy() const {
     return {.running = static_cast<std::int64_t>(running_.size()),
             .waiting = static_cast<std::int64_t>(waiting_.size()),
-            .kv_used = kv_used_,
+            .kv_used = kv_cells(),
             .kv_reserved = pool_.block_size() * (pool_.owned() + pool_.promised()).count,
             .kv_total = pool_.block_size() * pool_.total().count,
             .kv_owned = pool_.block_size() * pool_.owned().count,
@@ -336,7 +336,7 @@ void Engine::check() const {
         used += sequence->in_kv;
         owned += base::blocks_for(sequence->in_kv, pool_.block_size());
     }
-    FULLSTOP_ASSERT(used == kv_used_ && owned == pool_.owned(), "the pool holds exactly what the running sequences hold");
+    FULLSTOP_ASSERT(used == kv_used_ && owned == pool_.owned() + pool_.counted_twice(), "the pool holds exactly what the running sequences hold");
     Bytes snapshots = prefixes_.bytes();
     for (const Owned& sequence : waiting_) snapshots += Bytes{std::ssize(sequence->snapshot)};
     FULLSTOP_ASSERT(snapshots == host_.used(), "host memory holds exactly the snapshots of paused and ended sequences");

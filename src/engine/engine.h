@@ -77,6 +77,9 @@ private:
     base::Duration estimate_wait(base::Instant now) const;
     void check() const;
 
+    /// Cells in use.
+    base::Tokens kv_cells() const { return kv_used_ - pool_.block_size() * pool_.counted_twice().count; }
+
     // slo.cc
     struct EarlyRefusal {
         std::string detail;
@@ -92,8 +95,10 @@ private:
     bool fits(const Sequence& head, std::span<Sequence* const> beside, base::Blocks free) const;
     void start(base::Instant now, Sequence& sequence, EngineEvents& out);
     void bring_back(Sequence& sequence);
-    void begin_with_known(Sequence& sequence);
+    void begin_with_known(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared);
     const Sequence* running_that_begins_like(const Sequence& sequence, base::Tokens& length) const;
+    std::optional<BlockPool::Beginning> shareable(const Sequence& head, std::span<Sequence* const> beside) const;
+    bool comes_soon(const Sequence& head) const;
     void keep_for_later(const Sequence& sequence);
     void holds(Sequence& sequence, base::Tokens tokens);
     void make_room(base::Instant now);
@@ -120,7 +125,7 @@ private:
     std::optional<StepShape> shape_;  ///< what it asks of the machine,
     base::Instant planned_{};         ///< and when it was planned
     DecodeStatus status_ = DecodeStatus::kOk;
-    base::Tokens kv_used_;
+    base::Tokens kv_used_;  ///< of each sequence, what is shared counted for each
     std::int64_t steps_ = 0;
     std::int64_t swaps_ = 0, recomputes_ = 0;
     std::int64_t demoted_ = 0, rejected_early_ = 0;

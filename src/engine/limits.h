@@ -39,6 +39,8 @@ inline constexpr std::size_t kMostForecastLeaps = 2000;
 inline constexpr base::Bytes kDefaultHostMemory{std::int64_t{1} << 30};
 /// Tokens at the beginning of a prompt that are worth taking from host memory; fewer are computed as fast.   computed
 inline constexpr base::Tokens kLeastPrefix{16};
+/// Tokens of a beginning that another answer is computing and that are worth waiting for: a step's rows.   computed twice
+inline constexpr base::Tokens kLeastAwaited{64};
 /// A beginning is not taken out of a copy so many times as long: copying a token costs about a tenth of computing it.   computed
 inline constexpr std::int64_t kMostCopiedPerReused = 8;
 /// Ended answers whose KV is kept: a search compares the prompt with each.         the oldest is dropped

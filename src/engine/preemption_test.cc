@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -224,6 +225,54 @@ TEST(Preemption, CancellingAPausedAnswerFreesNothingTwice) {
     EXPECT_EQ(run.texts[1], std::string(50, 'a'));
 }
 
+const std::string kSystem = std::string(64, 's');
+
+TEST(SharedBeginning, WhatSeveralAnswersBeginWithIsComputedAndKeptOnce) {
+    Served run(Tokens{128}, 4, Tokens{208}, AdmissionMode::kReserve);
+    for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+    std::int64_t most = 0;
+    for (SequenceId id = 1; id <= 3; ++id) run.ask(id, kSystem + std::string(1, static_cast<char>('a' + id - 1)) + "\n", 45);
+    while (run.step()) most = std::max(most, run.engine.occupancy().running);
+    EXPECT_EQ(most, 3) << "each would need 112 of 208 tokens for itself";
+    EXPECT_EQ(run.backend.shares, 2);
+    EXPECT_EQ(run.pauses(), 0);
+    const auto rows = std::accumulate(run.backend.rows_of_steps.begin(), run.backend.rows_of_steps.end(), std::size_t{0});
+    EXPECT_EQ(rows, 64U + 3 * (2 + 40)) << "the beginning once, then each tail and answer";
+    for (SequenceId id = 1; id <= 3; ++id) {
+        EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
+        EXPECT_EQ(run.ends[id].numbers.cached_tokens, Tokens{id == 1 ? 0 : 64});
+    }
+    run.run();
+}
+
+TEST(SharedBeginning, AnotherClientComputesItsOwn) {
+    Served run(Tokens{128}, 4, Tokens{512}, AdmissionMode::kReserve);
+    Submission other;
+    other.client = "other";
+    run.ask(1, kSystem + "a\n", 20);
+    run.step();
+    run.ask(2, kSystem + "b\n", 20, std::move(other));
+    run.run();
+    EXPECT_EQ(run.backend.shares, 0);
+}
+
+/// The one whose cells they were is paused and ends elsewhere: the others keep them.
+TEST(SharedBeginning, ItOutlivesTheAnswerThatComputedIt) {
+    for (const base::Bytes host : {kDefaultHostMemory, kNoHost}) {
+        Served run(Tokens{128}, 2, Tokens{256}, AdmissionMode::kEager, host);
+        for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+        run.ask(1, kSystem + "a\n", 45, {.priority = Priority::kBatch});
+        run.step();
+        run.ask(2, kSystem + "b\n", 45);
+        for (int i = 0; i < 5; ++i) run.step();
+        EXPECT_EQ(run.backend.shares, 1);
+        run.ask(3, kSystem + "c\n", 45, {.priority = Priority::kInteractive});  // takes the place of the first
+        run.run();
+        EXPECT_EQ(run.ends[1].numbers.swaps + run.ends[1].numbers.recomputes, 1);
+        for (SequenceId id = 1; id <= 3; ++id) EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
+    }
+}
+
 /// Pools of exactly one largest answer, a little more, and a quarter more; random prompts, limits, arrivals and cancellations.
 /// Classes, deadlines and clients mixed; host memory for all, some or none of the pauses.
 void every_answer_ends_whole(AdmissionMode mode, double size) {
@@ -302,6 +351,7 @@ TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
                 }
                 EXPECT_EQ(whole, std::int64_t{kAnswers});
                 EXPECT_LE(most, kMostPauses);
+                EXPECT_GT(run.backend.shares, 0);
                 fmt::print("{} by {} with {} tokens: {} steps for {} tokens, {} pauses, at most {} of one answer\n", to_string(mode),
                            host == kNoHost ? "recompute" : "swap", blocks * kBlockTokens.count, run.steps, tokens, run.pauses(), most);
             }

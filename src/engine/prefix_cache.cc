@@ -15,14 +15,23 @@ Tokens common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) 
 
 bool worth_copying(Tokens length, Tokens copied) { return length >= kLeastPrefix && length * kMostCopiedPerReused >= copied; }
 
+Tokens PrefixCache::usable(const Entry& entry, const std::string& client, std::span<const TokenId> tokens) {
+    if (entry.client != client) return {};
+    const Tokens common = common_beginning(entry.tokens, tokens);
+    return worth_copying(common, Tokens{std::ssize(entry.tokens)}) ? common : Tokens{};
+}
+
+Tokens PrefixCache::longest(const std::string& client, std::span<const TokenId> tokens) const {
+    Tokens length;
+    for (const Entry& entry : entries_) length = std::max(length, usable(entry, client, tokens));
+    return length;
+}
+
 PrefixCache::Match PrefixCache::find(const std::string& client, std::span<const TokenId> tokens) {
     auto best = entries_.end();
     Tokens length;
-    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
-        if (at->client != client) continue;
-        const Tokens common = common_beginning(at->tokens, tokens);
-        if (common > length && worth_copying(common, Tokens{std::ssize(at->tokens)})) best = at, length = common;
-    }
+    for (auto at = entries_.begin(); at != entries_.end(); ++at)
+        if (const Tokens common = usable(*at, client, tokens); common > length) best = at, length = common;
     if (best == entries_.end()) return {};
     entries_.splice(entries_.begin(), entries_, best);
     return {.entry = &*best, .length = length};

@@ -39,6 +39,8 @@ public:
 
     /// The entry that shares most, if any, and is worth its copy. It is the newest from now on.
     Match find(const std::string& client, std::span<const TokenId> tokens);
+    /// What find() would find.
+    base::Tokens longest(const std::string& client, std::span<const TokenId> tokens) const;
     /// Could an entry of this size be kept at all? Making one costs a copy.
     bool wants(base::Bytes bytes) const { return bytes <= host_.total(); }
     /// Kept if it fits after older ones went. Entries that are a beginning of it are replaced.
@@ -50,6 +52,7 @@ public:
     std::size_t entries() const { return entries_.size(); }
 
 private:
+    static base::Tokens usable(const Entry& entry, const std::string& client, std::span<const TokenId> tokens);
     void drop(std::list<Entry>::iterator at);
 
     HostMemory& host_;

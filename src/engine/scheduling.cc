@@ -1,6 +1,7 @@
 // Who runs: admission in order, room for the next tokens, and pauses. Everything here keeps the premises of the proof in
 // ARCHITECTURE.md that every answer ends.
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -37,7 +38,7 @@ Engine::Owned Engine::take(std::vector<Owned>& from, const Sequence& sequence) {
 void Engine::admit(Instant now, EngineEvents& out) {
     while (!waiting_.empty()) {
         Sequence& head = *in_order(waiting_, now).front();
-        if (!make_place(now, head)) return;
+        if (comes_soon(head) || !make_place(now, head)) return;
         start(now, head, out);
     }
 }
@@ -46,11 +47,11 @@ void Engine::admit(Instant now, EngineEvents& out) {
 bool Engine::make_place(Instant now, const Sequence& head) {
     Line beside = in_order(running_, now);
     Line paused;
-    Blocks free = pool_.free();
-    while (!fits(head, beside, free)) {
+    std::vector<SequenceId> gone;
+    while (!fits(head, beside, pool_.free() + pool_.freed_by(gone))) {
         if (beside.empty() || !Ranking::outranks(head.priority, ranking_.of(*beside.back(), now))) return false;
         paused.push_back(beside.back());
-        free += pool_.held(beside.back()->id);
+        gone.push_back(beside.back()->id);
         beside.pop_back();
     }
     for (Sequence* sequence : paused) pause(now, *sequence);
@@ -59,19 +60,20 @@ bool Engine::make_place(Instant now, const Sequence& head) {
 
 bool Engine::fits(const Sequence& head, std::span<Sequence* const> beside, Blocks free) const {
     if (!std::cmp_less(beside.size(), backend_.facts().max_sequences)) return false;
-    const auto needs = admission_.needs(head, beside, pool_);
+    const auto needs = admission_.needs(head, beside, pool_, shareable(head, beside));
     return needs && *needs <= free;
 }
 
 void Engine::start(Instant now, Sequence& sequence, EngineEvents& out) {
-    pool_.reserve(sequence.id, admission_.promise(sequence));
+    const auto shared = shareable(sequence, in_order(running_, now));
+    pool_.reserve(sequence.id, admission_.promise(sequence), shared);
     if (!sequence.admitted) {
         sequence.admitted = now;
         out.emplace_back(Admitted{sequence.id, now});
     }
     sequence.resumed_at = sequence.length();
     if (sequence.snapshot.empty())
-        begin_with_known(sequence);
+        begin_with_known(sequence, shared);
     else
         bring_back(sequence);
     Owned owned = take(waiting_, sequence);
@@ -126,7 +128,7 @@ Sequence* Engine::victim_below(const Standing& standing, Instant now) const {
         const bool spared = s.pauses() > 0 && s.length() < s.resumed_at + kQuantumTokens;
         const Standing own = ranking_.of(s, now);
         const bool swaps = host_.can_hold(backend_.facts().kv_bytes_per_token * s.in_kv.count);
-        return std::tuple(!spared, own.level, swaps ? pool_.held(s.id) : Blocks{}, own);
+        return std::tuple(!spared, own.level, swaps ? pool_.freed_by(std::array{s.id}) : Blocks{}, own);
     };
     for (const Owned& sequence : running_) {
         if (ranking_.of(*sequence, now) <= standing) continue;
@@ -171,9 +173,45 @@ bool Engine::swap_out(Sequence& sequence) {
 
 // The beginning of a prompt that is known already --------------------------------------------------------------------------
 
+/// The whole blocks of one of `beside` that `head` can own too: same client, same tokens, computed already. None when an ended
+/// answer would save more than twice the work.
+std::optional<BlockPool::Beginning> Engine::shareable(const Sequence& head, std::span<Sequence* const> beside) const {
+    if (!backend_.facts().shares || !head.snapshot.empty()) return std::nullopt;
+    const auto tokens = std::span<const TokenId>(head.tokens).first(head.tokens.size() - 1);
+    BlockPool::Beginning best;
+    for (const Sequence* other : beside) {
+        if (other->client != head.client) continue;
+        const Tokens common = common_beginning(std::span<const TokenId>(other->tokens).first(static_cast<std::size_t>(other->in_kv.count)), tokens);
+        if (const Blocks whole{common.count / pool_.block_size().count}; whole > best.blocks) best = {other->id, whole};
+    }
+    if (best.blocks.count == 0 || prefixes_.longest(head.client, tokens) > pool_.block_size() * (2 * best.blocks.count)) return std::nullopt;
+    return best;
+}
+
+/// One that runs is at the beginning that `head` has too, and will soon have computed it: waiting for it costs a few steps and
+/// saves computing and keeping it twice.
+bool Engine::comes_soon(const Sequence& head) const {
+    if (!backend_.facts().shares || !head.snapshot.empty()) return false;
+    const auto tokens = std::span<const TokenId>(head.tokens).first(head.tokens.size() - 1);
+    return std::ranges::any_of(running_, [&](const Owned& other) {
+        if (other->client != head.client || other->missing().count <= 1) return false;
+        const Tokens common = common_beginning(other->tokens, tokens);
+        const Tokens whole{common.count / pool_.block_size().count * pool_.block_size().count};
+        return whole >= other->in_kv + kLeastAwaited;
+    });
+}
+
 /// From an answer that ended, or from one that runs, whichever shares more. The last token is always computed: its logits choose.
 /// What is copied beyond the common beginning is in KV for a moment, so there must be room for it.
-void Engine::begin_with_known(Sequence& sequence) {
+void Engine::begin_with_known(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared) {
+    if (shared) {
+        const Tokens length = pool_.block_size() * shared->blocks.count;
+        backend_.share(shared->of, sequence.id, length);
+        holds(sequence, length);
+        if (!sequence.first_token) sequence.cached = length;
+        reused_ += length;
+        return;
+    }
     const Tokens room = pool_.block_size() * pool_.free().count;
     const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
     const PrefixCache::Match kept = prefixes_.find(sequence.client, tokens);
@@ -198,6 +236,7 @@ void Engine::begin_with_known(Sequence& sequence) {
 const Sequence* Engine::running_that_begins_like(const Sequence& sequence, Tokens& length) const {
     const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
     const Sequence* best = nullptr;
+    if (backend_.facts().shares) return nullptr;
     for (const Owned& other : running_) {
         if (other->client != sequence.client) continue;
         const Tokens common = common_beginning(std::span<const TokenId>(other->tokens).first(static_cast<std::size_t>(other->in_kv.count)), tokens);

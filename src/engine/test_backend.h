@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ public:
                   .max_sequences = sequences,
                   .vocabulary = 257,
                   .threads = 1,
+                  .shares = pool.has_value(),
                   .pads = false};
     }
 
@@ -36,12 +38,13 @@ public:
     DecodeStatus next_status = DecodeStatus::kOk;
     bool no_numbers = false;  ///< logits are all NaN
     int fail_restores = 0;    ///< the next so many fail
+    int shares = 0;           ///< so often a beginning was shared
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
-        std::int64_t all = 0;
-        for (const auto& [id, tokens] : held_) all += static_cast<std::int64_t>(tokens.size());
-        return all;
+        std::set<std::uint64_t> all;
+        for (const auto& [id, cells] : cells_) all.insert(cells.begin(), cells.end());
+        return std::ssize(all);
     }
     std::size_t sequences() const { return held_.size(); }
 
@@ -67,6 +70,7 @@ public:
             auto& held = held_[runs[i].sequence];
             EXPECT_EQ(std::ssize(held), runs[i].position.count) << "positions go on where they ended";
             held.insert(held.end(), runs[i].tokens.begin(), runs[i].tokens.end());
+            fill(runs[i].sequence);
             EXPECT_LE(std::ssize(held), facts_.window.count);
             rows += runs[i].tokens.size();
             if (runs[i].wants_logits) logits_[i] = row_after(held);
@@ -80,7 +84,19 @@ public:
         EXPECT_FALSE(logits_.at(index).empty());
         return logits_[index];
     }
-    void remove(SequenceId sequence) override { held_.erase(sequence); }
+    void remove(SequenceId sequence) override {
+        held_.erase(sequence);
+        cells_.erase(sequence);
+    }
+    void share(SequenceId from, SequenceId to, base::Tokens length) override {
+        EXPECT_TRUE(facts_.shares);
+        EXPECT_FALSE(held_.contains(to));
+        EXPECT_LE(length.count, std::ssize(held_.at(from)));
+        held_[to].assign(held_[from].begin(), held_[from].begin() + length.count);
+        cells_[to].assign(cells_[from].begin(), cells_[from].begin() + length.count);
+        EXPECT_LE(std::ssize(held_), facts_.max_sequences);
+        ++shares;
+    }
     std::vector<std::byte> snapshot(SequenceId sequence) override {
         const auto found = held_.find(sequence);
         EXPECT_NE(found, held_.end()) << "only what is in KV is copied";
@@ -97,6 +113,7 @@ public:
         if (cells() + length.count > facts_.pool.count) return false;
         tokens.resize(static_cast<std::size_t>(keep.count));
         held_[sequence] = std::move(tokens);
+        fill(sequence);
         return true;
     }
 
@@ -112,6 +129,9 @@ public:
     }
 
 private:
+    void fill(SequenceId sequence) {
+        while (cells_[sequence].size() < held_[sequence].size()) cells_[sequence].push_back(next_cell_++);
+    }
     /// The prompt is the longest beginning of what is held after which its answer follows: tests keep prompts newline-ended.
     std::vector<float> row_after(const std::vector<TokenId>& held) const {
         std::string text;
@@ -126,6 +146,8 @@ private:
 
     ModelFacts facts_;
     std::map<SequenceId, std::vector<TokenId>> held_;
+    std::map<SequenceId, std::vector<std::uint64_t>> cells_;  ///< of each token
+    std::uint64_t next_cell_ = 0;
     std::vector<std::vector<float>> logits_;
 };
 

@@ -89,6 +89,7 @@ public:
     void remove(SequenceId) override {}
     std::vector<std::byte> snapshot(SequenceId) override { return {}; }
     bool restore(SequenceId, base::Tokens, base::Tokens, std::span<const std::byte>) override { return false; }
+    void share(SequenceId, SequenceId, base::Tokens) override {}
 
 private:
     ModelFacts facts_;

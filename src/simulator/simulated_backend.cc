@@ -42,6 +42,7 @@ SimulatedBackend::SimulatedBackend(Options options, engine::CostModel cost)
              .max_sequences = options_.max_sequences,
              .vocabulary = kVocabulary,
              .threads = 1,
+             .shares = !options.streams,
              .pads = false},
       noise_(base::Random(options_.seed).fork(1)) {}
 
@@ -148,8 +149,27 @@ std::span<const float> SimulatedBackend::logits(std::size_t index) const {
 void SimulatedBackend::remove(engine::SequenceId sequence) {
     const auto found = held_.find(sequence);
     if (found == held_.end()) return;
-    cells_ -= found->second.length();
+    const Held& held = found->second;
+    cells_ -= held.length() - Tokens{std::ssize(held.shared)};
+    for (const std::uint64_t cell : held.shared)
+        if (const auto at = holders_.find(cell); --at->second == 0) holders_.erase(at), cells_ -= Tokens{1};
     held_.erase(found);
+}
+
+void SimulatedBackend::share(engine::SequenceId from, engine::SequenceId to, Tokens length) {
+    FULLSTOP_ASSERT(facts_.shares && !held_.contains(to) && std::cmp_less(held_.size(), options_.max_sequences), "what shares has no place yet, and finds one");
+    Held& source = held_.at(from);
+    FULLSTOP_ASSERT(length <= source.length(), "what is shared is there");
+    while (std::cmp_less(source.shared.size(), length.count)) {
+        holders_.emplace(next_cell_, 1);
+        source.shared.push_back(next_cell_++);
+    }
+    Held& held = held_[to];
+    for (std::int64_t i = 0; i < length.count; ++i) {
+        take_in(held, source.tokens[static_cast<std::size_t>(i)]);
+        held.shared.push_back(source.shared[static_cast<std::size_t>(i)]);
+        ++holders_.at(held.shared.back());
+    }
 }
 
 std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence) {

@@ -72,6 +72,7 @@ public:
     void remove(engine::SequenceId sequence) override;
     std::vector<std::byte> snapshot(engine::SequenceId sequence) override;
     bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override;
+    void share(engine::SequenceId from, engine::SequenceId to, base::Tokens length) override;
 
 private:
     /// One sequence in KV. The hash of its prompt decides its answer.
@@ -80,6 +81,8 @@ private:
         std::uint64_t hash = 0;
         base::Tokens prompt;  ///< with its newline; 0 while that has not come
         base::Tokens natural;
+        /// Cells that other sequences may hold too, in the order of tokens; those behind them are its own.
+        std::vector<std::uint64_t> shared = {};
         base::Tokens length() const { return {std::ssize(tokens)}; }
     };
     std::uint64_t first_hash() const;
@@ -97,6 +100,8 @@ private:
     std::map<std::int64_t, engine::DecodeStatus> faults_;
     std::vector<std::vector<float>> rows_;  ///< by run; all low but one
     std::vector<engine::TokenId> chosen_;   ///< the one that is not; -1: logits were not wanted
+    std::map<std::uint64_t, int> holders_;  ///< of cells that were ever shared
+    std::uint64_t next_cell_ = 0;
     base::Tokens cells_;
     base::Duration elapsed_{};
     std::int64_t restores_ = 0;

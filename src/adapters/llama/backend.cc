@@ -51,9 +51,11 @@ public:
           vocabulary_(llama_model_get_vocab(model_.get())),
           tokenizer_(vocabulary_),
           streams_(facts_.layout == "streams"),
-          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt),
+          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt,
+                 static_cast<int>(facts_.max_sequences)),
           chat_template_(read_template(form)) {
         if (!chat_template_) facts_.no_chat = chat_template_.error().message;
+        facts_.shares = !streams_;
         facts_.pads = invariant && one_row_differs();
         facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
     }
@@ -67,6 +69,7 @@ public:
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
     std::vector<std::byte> snapshot(SequenceId sequence) override { return cells_.snapshot(sequence); }
+    void share(SequenceId from, SequenceId to, Tokens length) override { cells_.share(from, to, length); }
     bool restore(SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) override {
         return cells_.restore(sequence, length, keep, snapshot);
     }

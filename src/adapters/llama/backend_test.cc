@@ -146,6 +146,9 @@ const std::vector<std::string> kQuestions = {
     "What is 2+2?",
 };
 
+/// From a client of its own, which reuses nothing of others.
+engine::Submission fresh(SequenceId id) { return {.client = fmt::format("alone {}", id)}; }
+
 LoadOptions eight(KvType type, KvLayout layout, Tokens pool) {
     return {.model = kModel, .kv_type = type, .layout = layout, .kv_tokens = pool, .max_sequences = 8};
 }
@@ -172,18 +175,58 @@ TEST(RealModel, AnAnswerIsTheSameAloneAndAmongSevenOthers) {
     }
 }
 
+/// Of the last of `count` tokens computed from `from` on.
+std::vector<float> logits_of(engine::Backend& backend, SequenceId id, std::span<const engine::TokenId> all, std::size_t from, std::size_t count) {
+    const engine::Run run{.sequence = id, .position = {static_cast<std::int64_t>(from)}, .tokens = all.subspan(from, count), .wants_logits = true};
+    EXPECT_EQ(backend.decode(std::array{run}), engine::DecodeStatus::kOk);
+    const auto row = backend.logits(0);
+    return {row.begin(), row.end()};
+}
+
+/// Three that share beginnings of different lengths, while others come and go until the pool was cleared and filled again; then
+/// the one whose cells they were leaves, and it happens once more.
+TEST(RealModel, SharedBeginningsSurviveTheClearingOfThePool) {
+    auto backend = load(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256})).value();
+    ASSERT_TRUE(backend->facts().shares);
+    const auto tokens = backend->tokenize(kQuestions[2] + " " + kQuestions[0] + " " + kQuestions[1]);
+    const auto other = backend->tokenize(kQuestions[2]);
+    const std::size_t last = tokens.size() - 1, all = 32, some = 16;
+    ASSERT_GT(last, all + 8);
+    logits_of(*backend, 1, tokens, 0, last);
+    const auto expected = logits_of(*backend, 1, tokens, last, 1);
+    backend->remove(1);
+
+    logits_of(*backend, 2, tokens, 0, last);
+    backend->share(2, 3, Tokens{static_cast<std::int64_t>(all)});
+    backend->share(3, 4, Tokens{static_cast<std::int64_t>(some)});
+    backend->share(4, 5, Tokens{static_cast<std::int64_t>(some)});
+    logits_of(*backend, 3, tokens, all, last - all);
+    logits_of(*backend, 4, tokens, some, last - some);
+    for (const SequenceId leaves : {SequenceId{2}, SequenceId{3}}) {
+        for (SequenceId id = 10; id < 28; ++id) {  // far more cells than there are
+            logits_of(*backend, id, other, 0, other.size());
+            backend->remove(id);
+        }
+        backend->remove(leaves);
+    }
+    EXPECT_EQ(logits_of(*backend, 4, tokens, last, 1), expected);
+    logits_of(*backend, 5, tokens, some, last - some);
+    EXPECT_EQ(logits_of(*backend, 5, tokens, last, 1), expected) << "which held nothing but what it shared";
+    const auto saved = backend->snapshot(5);
+    backend->remove(4);
+    backend->remove(5);
+    const Tokens length{static_cast<std::int64_t>(last) + 1};
+    ASSERT_TRUE(backend->restore(6, length, Tokens{static_cast<std::int64_t>(last)}, saved)) << "a copy holds what was shared, too";
+    EXPECT_EQ(logits_of(*backend, 6, tokens, last, 1), expected);
+}
+
 /// An answer ends, so that the last one moves into its place; before anything is computed again the moved one is copied out,
 /// and another is copied into the place it left. libllama moves streams only with the next pass, which must reach neither.
 TEST(RealModel, AMoveBetweenStreamsIsDoneBeforeTheNextCopyInOrOut) {
     auto backend = load(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256})).value();
     const auto tokens = backend->tokenize(kQuestions[2]);
     const auto others = backend->tokenize(kQuestions[0]);
-    const auto logits = [&](SequenceId id, std::span<const engine::TokenId> all, std::size_t from, std::size_t count) {
-        const engine::Run run{.sequence = id, .position = {static_cast<std::int64_t>(from)}, .tokens = all.subspan(from, count), .wants_logits = true};
-        EXPECT_EQ(backend->decode(std::array{run}), engine::DecodeStatus::kOk);
-        const auto row = backend->logits(0);
-        return std::vector<float>(row.begin(), row.end());
-    };
+    const auto logits = [&](auto... what) { return logits_of(*backend, what...); };
     const std::size_t last = tokens.size() - 1;
     const Tokens length{static_cast<std::int64_t>(last)};
     logits(1, tokens, 0, last);
@@ -232,10 +275,44 @@ TEST(RealModel, AnAnswerIsTheSameAlonePausedAndAmongSevenOthersInASharedPool) {
         EXPECT_EQ(answers.occupancy().swaps > 0, host.count > 0);
         EXPECT_EQ(answers.occupancy().kv_used, Tokens{});
         EXPECT_EQ(answers.occupancy().host_used, answers.occupancy().host_prefixes);
-        EXPECT_EQ(answers.occupancy().reused.count > 0, host.count > 0) << "the beginnings of its prompts";
+        EXPECT_GT(answers.occupancy().reused.count, 0) << "the beginnings of its prompts";
         if (!before.empty()) EXPECT_EQ(alone, before) << "with and without what is reused";
         before = alone;
     }
+}
+
+/// Six answers to one long document, in a pool that could not hold it six times. Its cells are computed by the first, which leaves
+/// in the middle; the others are paused, moved together and go on.
+TEST(RealModel, AnswersThatShareABeginningReadAsIfEachWereAlone) {
+    const std::string document =
+        "The lighthouse stood on a rock two miles from the shore. Its keeper wrote down the wind, the rain and every ship that passed, and in the "
+        "evening he read his notes aloud to a cat that had come with the supply boat. In the third winter a letter came that was meant for another man. ";
+    const std::vector<std::string> tails = {"What did the keeper do?",        "Who listened to him?", "Go on with the story.",
+                                            "What came in the third winter?", "Name the place.",      "Write a poem about the cat."};
+    Answers answers(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{512}), {.admission = engine::AdmissionMode::kEager});
+    EXPECT_EQ(answers.facts().load_invariant, "verified");
+    constexpr std::int64_t kTokens = 60;
+    std::map<SequenceId, std::string> alone;
+    for (SequenceId id = 0; id < tails.size(); ++id) alone[id] = answers.alone(document + tails[id], id % 2 == 0 ? 0.0 : 0.8, kTokens, fresh(id));
+    const auto reused = answers.occupancy().reused;
+    for (SequenceId id = 0; id < tails.size(); ++id) {
+        answers.ask(id, document + tails[id], id % 2 == 0 ? 0.0 : 0.8, kTokens, {.client = "together"});
+        answers.step();
+    }
+    std::int64_t most = 0, owned = 0;
+    for (int i = 0; i < 30; ++i) {
+        answers.step();
+        most = std::max(most, answers.occupancy().running);
+        owned = std::max(owned, answers.occupancy().kv_owned.count);
+    }
+    answers.cancel(0);
+    answers.run();
+    EXPECT_EQ(most, 6) << "at once, although each has more than " << answers.numbers[1].prompt_tokens.count << " tokens";
+    EXPECT_GT(answers.numbers[1].prompt_tokens.count * 6, 512);
+    EXPECT_LE(owned, 512);
+    EXPECT_GT(answers.occupancy().reused.count - reused.count, 3 * 80);
+    for (SequenceId id = 1; id < tails.size(); ++id) EXPECT_EQ(answers.texts[id], alone[id]) << tails[id];
+    EXPECT_EQ(answers.occupancy().kv_used, Tokens{});
 }
 
 /// Alone, and paused by an interactive one that took its place: in streams, where nothing else changes.

@@ -1,13 +1,21 @@
 // In order because of libllama's search: it starts behind the last cell it filled, and only a removal leads it back.
 #include "adapters/llama/kv_cells.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
 
 namespace fullstop::adapters::llama {
 
-KvCells::KvCells(llama_context& context, std::optional<int> grave) : context_(context), memory_(llama_get_memory(&context)), grave_(grave) {}
+KvCells::KvCells(llama_context& context, std::optional<int> grave, int scratch)
+    : context_(context), memory_(llama_get_memory(&context)), grave_(grave), scratch_(scratch) {}
+
+int KvCells::take(engine::SequenceId sequence) {
+    const int place = places_.take(sequence);
+    beginnings_.resize(static_cast<std::size_t>(places_.used()));
+    return place;
+}
 
 void KvCells::clear() {
     llama_memory_clear(memory_, false);
@@ -23,6 +31,8 @@ void KvCells::remove(engine::SequenceId sequence) {
     const auto place = places_.find(sequence);
     if (!place) return;
     free_or_bury(*place);
+    beginnings_[static_cast<std::size_t>(*place)] = std::exchange(beginnings_.back(), {});
+    beginnings_.pop_back();
     if (const auto move = places_.release(sequence)) relocate(move->from, move->to);
     if (grave_ && places_.used() == 0) clear();
 }
@@ -53,7 +63,7 @@ std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence) const {
 
 bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) {
     if (!prepare(length.count)) return false;
-    const int place = places_.take(sequence);
+    const int place = take(sequence);
     const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(snapshot.data()), snapshot.size(), place) > 0;
     if (!done) {
         remove(sequence);
@@ -70,16 +80,70 @@ bool KvCells::prepare(std::int64_t rows) {
     return compact() && end_ + rows <= all;
 }
 
+llama_pos KvCells::common(const Beginning& a, const Beginning& b) {
+    llama_pos end = 0;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()) && a[i].id == b[i].id; ++i) {
+        end = std::min(a[i].end, b[i].end);
+        if (a[i].end != b[i].end) break;
+    }
+    return end;
+}
+
+void KvCells::share(engine::SequenceId from, engine::SequenceId to, base::Tokens length) {
+    const int place = take(to), source = *find(from);
+    const auto end = static_cast<llama_pos>(length.count);
+    Beginning& theirs = beginnings_[static_cast<std::size_t>(source)];
+    if (theirs.empty() || theirs.back().end < end) theirs.push_back({next_stretch_++, end});
+    Beginning& own = beginnings_[static_cast<std::size_t>(place)];
+    for (const Stretch& stretch : theirs) {
+        own.push_back({stretch.id, std::min(stretch.end, end)});
+        if (stretch.end >= end) break;
+    }
+    llama_memory_seq_cp(memory_, source, place, 0, end);
+}
+
+/// Of what a place holds from a position on.
+std::vector<std::byte> KvCells::copy_behind(int place, llama_pos position) {
+    if (position == 0) return copy_of(place);
+    if (position == next_position(place)) return {};
+    llama_memory_seq_cp(memory_, place, scratch_, position, -1);
+    std::vector<std::byte> bytes = copy_of(scratch_);
+    llama_memory_seq_rm(memory_, scratch_, -1, -1);
+    return bytes;
+}
+
+bool KvCells::put_behind(int place, std::span<const std::byte> bytes) {
+    if (bytes.empty()) return true;
+    const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), scratch_) > 0;
+    llama_memory_seq_cp(memory_, scratch_, place, -1, -1);
+    llama_memory_seq_rm(memory_, scratch_, -1, -1);
+    return done;
+}
+
 bool KvCells::compact() {
-    std::vector<std::pair<int, std::vector<std::byte>>> living;
-    for (int place = 0; place < places_.used(); ++place)
-        if (next_position(place) > 0) living.emplace_back(place, copy_of(place));
+    struct Living {
+        int place, with;  ///< with: an earlier one that has the same beginning
+        llama_pos shared, length;
+        std::vector<std::byte> rest;
+    };
+    std::vector<Living> living;
+    for (int place = 0; place < places_.used(); ++place) {
+        Living next{.place = place, .with = 0, .shared = 0, .length = next_position(place), .rest = {}};
+        if (next.length == 0) continue;
+        for (const Living& before : living) {
+            const llama_pos same = common(beginnings_[static_cast<std::size_t>(before.place)], beginnings_[static_cast<std::size_t>(place)]);
+            if (same > next.shared) next.with = before.place, next.shared = same;
+        }
+        next.rest = copy_behind(place, next.shared);
+        living.push_back(std::move(next));
+    }
     clear();
     ++compactions_;
-    for (const auto& [place, bytes] : living) {
-        if (llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), place) == 0) return false;
-        end_ += next_position(place);
-        moved_ += base::Bytes{std::ssize(bytes)};
+    for (const Living& each : living) {
+        if (each.shared > 0) llama_memory_seq_cp(memory_, each.with, each.place, 0, each.shared);
+        if (!put_behind(each.place, each.rest)) return false;
+        end_ += each.length - each.shared;
+        moved_ += base::Bytes{std::ssize(each.rest)};
     }
     return true;
 }
