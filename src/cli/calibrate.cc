@@ -50,8 +50,12 @@ bool measure(const World& world, engine::Backend& backend, bool drawn, Measureme
 }  // namespace
 
 engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool streams) {
+    // What a GPU does has times of its own.
+    std::string gpu;
+    if (options.gpu_layers.value_or(0) > 0) gpu = fmt::format(", {} layers on GPU", *options.gpu_layers);
+    if (!options.gpu_layers && adapters::llama::has_gpu()) gpu = ", layers on GPU as they fit";
     return {.model = options.model.stem().string(),
-            .build = fmt::format("{} {}", kVersion, kBuild),
+            .build = fmt::format("{} {}{}", kVersion, kBuild, gpu),
             .layout = streams ? "streams" : "unified",
             .kv_type = options.kv_type == adapters::llama::KvType::kQ8_0 ? "q8_0" : "f16",
             .threads = options.threads};

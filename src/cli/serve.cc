@@ -31,10 +31,10 @@ std::function<void(double)> progress(const World& world, bool quiet) {
 
 void describe(const World& world, const engine::ModelFacts& facts, const ServeOptions& options) {
     world.err << fmt::format(
-        "{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {} thread{}; the same text at any "
+        "{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {}, {} thread{}; the same text at any "
         "load: {}\n",
         facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
-        (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
+        (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.device, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
     if (!facts.no_chat.empty()) world.err << fmt::format("/v1/chat/completions is refused: {}; --chat-template FILE gives it one\n", facts.no_chat);
 }
 

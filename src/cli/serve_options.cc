@@ -55,6 +55,11 @@ base::Result<void> read_kv(const ServeWords& words, llama::LoadOptions& out) {
     if (words.load_invariant != "on" && words.load_invariant != "off")
         return base::usage_error(fmt::format("--load-invariant {} is not known", words.load_invariant), "on or off");
     out.load_invariant = words.load_invariant == "on";
+    if (words.gpu_layers != "auto") {
+        out.gpu_layers = whole_number(words.gpu_layers);
+        if (!out.gpu_layers || *out.gpu_layers < 0)
+            return base::usage_error(fmt::format("--gpu-layers {} is not a number of layers", words.gpu_layers), "a whole number, or auto");
+    }
     if (words.kv_tokens == "auto") return {};
     const auto tokens = whole_number(words.kv_tokens);
     if (!tokens || *tokens < 1) return base::usage_error(fmt::format("--kv-tokens {} is not a number of tokens", words.kv_tokens), "a whole number, or auto");
@@ -141,6 +146,8 @@ void declare_serve(CLI::App& app, ServeWords& words) {
                    "on: an answer has the same bytes alone and in company, at some cost in speed, checked at the start; off: faster")
         ->capture_default_str();
     app.add_option("--max-queue", words.max_queue, "requests that may wait; more are refused with an estimate")->capture_default_str();
+    app.add_option("--gpu-layers", words.gpu_layers, "layers computed on GPUs, in a build with ./setup --gpu; auto: as many as fit, none without a GPU")
+        ->capture_default_str();
     app.add_option("--threads", words.threads, "threads for computing; 0: every CPU but one, which is left to clients on this machine")->capture_default_str();
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");

@@ -24,6 +24,7 @@ struct ServeWords {
     std::string config;         ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
+    std::string gpu_layers = "auto";
     int threads = 0;                                                                           ///< 0: default_threads()
     std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
     std::string load_invariant = "on", ttft_target = "none", itl_target = "none", slo_policy = "ignore";

@@ -139,6 +139,8 @@ TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
         {"--ttft-target", [](ServeWords& w) { w.ttft_target = "fast"; }},
         {"--slo-policy", [](ServeWords& w) { w.slo_policy = "hope", w.ttft_target = "2s"; }},
         {"--slo-policy", [](ServeWords& w) { w.slo_policy = "demote"; }},
+        {"--gpu-layers", [](ServeWords& w) { w.gpu_layers = "-1"; }},
+        {"--gpu-layers", [](ServeWords& w) { w.gpu_layers = "all"; }},
         {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
         {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
     };

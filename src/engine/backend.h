@@ -29,8 +29,10 @@ struct ModelFacts {
     std::int64_t max_sequences = 1;
     std::int64_t vocabulary = 0;
     int threads = 1;
-    bool shares = false;  ///< several sequences can hold the same beginning in the same cells
-    bool pads = false;    ///< a lone row is computed with a padding row beside it, so that company changes no bit
+    std::string device = "CPU";   ///< what computes, for people: "CPU", "all layers on Vulkan0 (name)"
+    std::int64_t gpu_layers = 0;  ///< computed on GPUs
+    bool shares = false;          ///< several sequences can hold the same beginning in the same cells
+    bool pads = false;            ///< a lone row is computed with a padding row beside it, so that company changes no bit
     /// "verified": the check at the start found the same bits alone, in company and after a pause; "not verified"; "off".
     std::string load_invariant = "not verified";
     std::string no_chat = {};  ///< why conversations are refused; "": they are not

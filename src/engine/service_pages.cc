@@ -41,6 +41,8 @@ std::string status_body(const ModelFacts& facts, const ServiceState& state) {
                      {"running", state.occupancy.running},
                      {"waiting", state.occupancy.waiting},
                      {"threads", facts.threads},
+                     {"device", facts.device},
+                     {"gpu_layers", facts.gpu_layers},
                      {"padding_rows", facts.pads},
                      {"load_invariant", facts.load_invariant},
                      {"host_bytes_used", state.occupancy.host_used.count},

@@ -304,10 +304,11 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
     options.layout = layout_of(**outline, asked);
     const auto shape = shape_of(**outline, options);
     if (!shape) return std::unexpected(shape.error());
-    if (auto fits = check_memory(**outline, *shape, options); !fits) return std::unexpected(fits.error());
-    auto model = open_model(asked, Reading::kWhole);
+    const auto placement = place(**outline, *shape, options);
+    if (!placement) return std::unexpected(placement.error());
+    auto model = open_model(asked, Reading::kWhole, placement->on_gpu);
     if (!model) return std::unexpected(model.error());
-    auto context = make_context(**model, *shape, options);
+    auto context = make_context(**model, *shape, options, *placement);
     if (!context) return std::unexpected(context.error());
     engine::ModelFacts facts{.name = options.model.stem().string(),
                              .layout = options.layout == KvLayout::kStreams ? "streams" : "unified",
@@ -318,6 +319,8 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
                              .max_sequences = options.max_sequences,
                              .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
                              .threads = options.threads,
+                             .device = placement->device,
+                             .gpu_layers = placement->on_gpu,
                              .pads = true,
                              .load_invariant = ""};
     return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts), options.load_invariant, options.chat_template);

@@ -30,14 +30,18 @@ struct LoadOptions {
     base::Tokens auto_window{4096};                        ///< at most what the model was trained for
     int max_sequences = 8;
     int threads = 1;
-    bool load_invariant = true;                 ///< take care that company changes no bit, and check it; false: be faster
-    std::string chat_template = {};             ///< a Jinja program instead of the model's own; "": the model's
-    std::function<void(double)> progress = {};  ///< 0..1 while weights are read
+    std::optional<std::int64_t> gpu_layers = std::nullopt;  ///< of all layers and the output, on GPUs; absent: as many as fit
+    bool load_invariant = true;                             ///< take care that company changes no bit, and check it; false: be faster
+    std::string chat_template = {};                         ///< a Jinja program instead of the model's own; "": the model's
+    std::function<void(double)> progress = {};              ///< 0..1 while weights are read
 };
 
 /// Threads for computing when nothing else is said: every CPU this process may use but one, which is left to clients on
 /// the same machine, and at least one.
 int default_threads();
+
+/// This build and this machine have a GPU.
+bool has_gpu();
 
 /// Errors say what to do: no such file, not GGUF, cut short, too little memory for weights and KV, a window below libllama's least.
 base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked);

@@ -95,11 +95,14 @@ int default_threads() {
     return std::max(1, cpus - 1);
 }
 
-base::Result<Model> open_model(const LoadOptions& options, Reading reading) {
+base::Result<Model> open_model(const LoadOptions& options, Reading reading, std::int64_t gpu_layers) {
     if (auto checked = check_file(options.model); !checked) return std::unexpected(checked.error());
     const ErrorCollector errors;
     llama_backend_init();
     llama_model_params params = llama_model_default_params();
+    std::array<ggml_backend_dev_t, 1> no_devices = {nullptr};
+    params.n_gpu_layers = static_cast<std::int32_t>(gpu_layers);
+    if (gpu_layers == 0) params.devices = no_devices.data();  // else large batches would be computed there all the same
     if (reading == Reading::kOutline) {
         params.no_alloc = true;
         params.load_mode = LLAMA_LOAD_MODE_NONE;
@@ -149,17 +152,20 @@ base::Bytes kv_bytes_per_token(const llama_model& model, KvType type) {
     return base::Bytes{(row("key_length") + row("value_length")) * llama_model_n_layer(&model)};
 }
 
-base::Result<void> check_memory(const llama_model& model, const KvShape& shape, const LoadOptions& options) {
-    const auto available = available_memory();
-    if (!available) return {};  // nobody knows; libllama will say
+base::Result<Placement> place(const llama_model& model, const KvShape& shape, const LoadOptions& options) {
     const MemoryNeed need{.weights = {static_cast<std::int64_t>(llama_model_size(&model))},
                           .kv_tokens = {cells_of(shape, options).cells},
                           .kv_bytes_per_token = kv_bytes_per_token(model, options.kv_type),
                           .f16 = options.kv_type == KvType::kF16};
-    return check_fits(options.model.string(), need, *available);
+    auto placement = place_layers(options.gpu_layers, llama_model_n_layer(&model) + 1, need, gpu_devices());
+    if (!placement) return placement;
+    const auto available = available_memory();  // absent: nobody knows; libllama will say
+    if (!available) return placement;
+    if (auto fits = check_fits(options.model.string(), need_of_cpu(need, *placement), *available); !fits) return std::unexpected(fits.error());
+    return placement;
 }
 
-base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options) {
+base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options, const Placement& placement) {
     const auto [sequences, cells] = cells_of(shape, options);
     const ErrorCollector errors;
     llama_context_params params = llama_context_default_params();
@@ -171,7 +177,9 @@ base::Result<Context> make_context(llama_model& model, const KvShape& shape, con
     params.n_threads = params.n_threads_batch = options.threads;
     params.type_k = params.type_v = type_of(options.kv_type);
     // Quantised values need flash attention; with F16 on a CPU it is the slower way by half.
-    params.flash_attn_type = options.kv_type == KvType::kQ8_0 ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    params.flash_attn_type = options.kv_type == KvType::kQ8_0 ? LLAMA_FLASH_ATTN_TYPE_ENABLED
+                             : placement.on_gpu > 0           ? LLAMA_FLASH_ATTN_TYPE_AUTO
+                                                              : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.kv_unified = options.layout == KvLayout::kUnified;
     Context context(llama_init_from_model(&model, params));
     if (!context)
