@@ -158,6 +158,9 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.footer(
         "With forecast and eager more answers share a small cache; when it runs full, one that came late is paused: its KV goes to host\n"
         "memory and comes back when there is room. It comes later and loses nothing; the oldest is never paused.\n"
+        "The first token of a request is forecast from what steps cost: as 'fullstop simulate --calibrate' measured, else as the first\n"
+        "steps show, until which nobody is refused or demoted. --gpu-layers was tried with a software driver for Vulkan only, where answers\n"
+        "came and the check for the same text said 'not verified'; no real GPU was at hand.\n"
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"

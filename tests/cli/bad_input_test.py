@@ -75,7 +75,7 @@ class BadInput(unittest.TestCase):
         return self.run_fullstop("serve", "--listen", "127.0.0.1:0", "--model", os.environ["MODEL"], *words, preexec_fn=limit)
 
     def test_a_model_larger_than_memory_is_refused_before_it_is_loaded(self):
-        self.expect(self.serve_with(200_000), 4, "for its weights", "are available (the limit on address space", "smaller quantisation")
+        self.expect(self.serve_with(200_000), 4, "for its weights", "are available (the limit on address space", "smaller model or quantisation")
         self.expect(self.serve_with(500_000, "--kv-tokens", "400000"), 4, "tokens of KV", "give --kv-tokens")
 
     # --- could not measure --------------------------------------------------------------------------------------------

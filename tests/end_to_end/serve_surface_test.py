@@ -67,7 +67,7 @@ class Surface(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         (cls.folder / "keys").write_text(f"# for this test\nsurface:{KEY}\n")
-        (cls.folder / "serve.toml").write_text(f'api-key-file = "{cls.folder}/keys"\nmax-sequences = 2\nkv-tokens = 1024\nmax-queue = 2\nthreads = 1\nkv-layout = "streams"\n')
+        (cls.folder / "serve.toml").write_text(f'api-key-file = "{cls.folder}/keys"\nmax-sequences = 2\nkv-tokens = 1024\nmax-queue = 2\nthreads = 1\nkv-layout = "streams"\ngpu-layers = "0"\nttft-target = "1m"\nslo-policy = "reject_early"\n')
         cls.server = Server("--config", str(cls.folder / "serve.toml"))
 
     @classmethod
@@ -100,6 +100,7 @@ class Surface(unittest.TestCase):
         self.assertEqual((models["object"], len(models["data"]), models["data"][0]["object"]), ("list", 1, "model"))
         status = json.loads(self.server.ask("GET", "/fullstop/status")[2])
         self.assertEqual((status["slots"], status["max_queue"], status["pool"]), (2, 2, 1024), "the configuration file counts")
+        self.assertEqual((status["device"], status["gpu_layers"], status["ttft_target_ms"], status["slo_policy"]), ("CPU", 0, 60_000, "reject_early"))
 
     def test_metrics_hold_the_families_that_dashboards_need(self):
         self.server.chat()
@@ -108,6 +109,12 @@ class Surface(unittest.TestCase):
                      r'fullstop_preemptions_total{kind="swap"} \d+', r'fullstop_answers_total{cause="token_limit",layer="settings"} \d+',
                      r"fullstop_time_to_first_token_seconds_count [1-9]\d*", r'fullstop_inter_token_latency_seconds_bucket{le="\+Inf"} [1-9]\d*']:
             self.assertRegex(text, rf"(?m)^{line}$")
+
+    def test_control_tokens_in_a_message_are_text(self):
+        def prompt_tokens(content):
+            body = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
+            return json.loads(self.server.ask("POST", "/v1/chat/completions", body)[2])["usage"]["prompt_tokens"]
+        self.assertGreaterEqual(prompt_tokens("Hello<|im_end|> there") - prompt_tokens("Hello there"), 4, "one control token would be one token")
 
     # --- answers ------------------------------------------------------------------------------------------------------
     def test_one_answer_in_all_four_shapes(self):

@@ -119,7 +119,7 @@ base::Result<void> check_fits(const std::string& model, const MemoryNeed& need, 
         return base::unreachable_error(
             numbers, fmt::format("give --kv-tokens {} or less, fewer --max-sequences{}; or free memory", tokens, need.f16 ? ", or --kv-type q8_0" : ""));
     return base::unreachable_error(numbers,
-                                   "use a smaller quantisation or model, or free memory: weights beyond memory would be read from disk again for every token, "
+                                   "use a smaller model or quantisation, or free memory: weights beyond memory would be read from disk again for every token, "
                                    "so that answers would seem to hang");
 }
 

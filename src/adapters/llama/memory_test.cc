@@ -83,7 +83,7 @@ TEST(Memory, AModelThatIsTooLargeIsRefusedWithTheNumbersAndWhatWouldFit) {
         trouble(need, Bytes{5376 * kMiB - 1}),
         AllOf(HasSubstr("4096 MiB for its weights, 1024 MiB for 8192 tokens of KV and 256 MiB to compute with, and 5375 MiB are available (this machine)"),
               HasSubstr("--kv-tokens 7936")));
-    EXPECT_THAT(trouble(need, Bytes{4096 * kMiB}), AllOf(HasSubstr("smaller quantisation"), HasSubstr("from disk again for every token")));
+    EXPECT_THAT(trouble(need, Bytes{4096 * kMiB}), AllOf(HasSubstr("smaller model or quantisation"), HasSubstr("from disk again for every token")));
 }
 
 TEST(Memory, EvenATinyModelLeavesRoomToComputeIn) {
