@@ -6,17 +6,15 @@
 #include <ostream>
 #include <utility>
 
-#include "adapters/sqlite/store.h"
 #include "cli/listen_address.h"
+#include "cli/open_store.h"
 #include "cli/version.h"
 
 namespace fullstop::cli {
 
-using adapters::sqlite::Store;
-
 struct Journal::State {
     const World& world;
-    Store store;
+    std::unique_ptr<store::Store> store;
     answer::Run run;
     bool failed = false;
 
@@ -28,7 +26,7 @@ struct Journal::State {
 
 base::Result<Journal> Journal::open(const World& world, const std::string& file, const GatewaySettings& settings) {
     if (file.empty()) return Journal(nullptr);
-    auto store = Store::open(file, Store::Access::kWrite);
+    auto store = open_store(world, file, store::Access::kWrite);
     if (!store) return std::unexpected(store.error());
     answer::Run run;
     run.started = world.clock.wall();
@@ -39,7 +37,7 @@ base::Result<Journal> Journal::open(const World& world, const std::string& file,
     run.experiment.levels.clear();
     run.notes = {"the answers that went through a gateway: nothing was repeated or compared"};
     for (const auto& upstream : settings.policy.upstreams) run.arms.push_back({.name = "gateway", .url = upstream.url.text, .how = "a server behind it"});
-    if (auto begun = store->begin_run(run); !begun) return std::unexpected(begun.error());
+    if (auto begun = (*store)->begin_run(run); !begun) return std::unexpected(begun.error());
     return Journal(std::make_unique<State>(State{.world = world, .store = std::move(*store), .run = std::move(run)}));
 }
 
@@ -50,13 +48,13 @@ Journal::~Journal() = default;
 
 std::function<void(const answer::Record&)> Journal::keeper() {
     if (!state_) return {};
-    return [state = state_.get()](const answer::Record& record) { state->note(state->store.add_record(state->run.id, record)); };
+    return [state = state_.get()](const answer::Record& record) { state->note(state->store->add_record(state->run.id, record)); };
 }
 
 void Journal::close() {
     if (!state_) return;
     state_->run.elapsed = base::Duration(state_->world.clock.wall().unix_ns - state_->run.started.unix_ns);
-    state_->note(state_->store.finish_run(state_->run));
+    state_->note(state_->store->finish_run(state_->run));
 }
 
 }  // namespace fullstop::cli

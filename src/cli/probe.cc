@@ -16,12 +16,11 @@
 #include "adapters/asio/host.h"
 #include "adapters/asio/loop.h"
 #include "adapters/asio/memory.h"
-#include "adapters/sqlite/store.h"
 #include "base/sha256.h"
 #include "cli/embedded_server.h"
 #include "cli/live.h"
+#include "cli/open_store.h"
 #include "cli/probe_options.h"
-#include "cli/store_file.h"
 #include "cli/version.h"
 #include "judge/verdict.h"
 #include "observe/observer.h"
@@ -36,7 +35,6 @@ namespace fullstop::cli {
 namespace {
 
 using adapters::asio::Host;
-using adapters::sqlite::Store;
 
 /// About once a second: finer than any pause worth seeing, and far below what a metrics endpoint costs.
 constexpr base::Duration kSampleInterval = std::chrono::seconds(1);
@@ -110,7 +108,7 @@ private:
     ProbeOptions options_;
     Live live_;
     adapters::asio::Loop loop_;
-    std::optional<Store> store_;
+    std::unique_ptr<store::Store> store_;  ///< none: nothing is kept
     std::unique_ptr<EmbeddedServer> embedded_;
     observe::Identity identity_;
     answer::Run run_;
@@ -133,18 +131,15 @@ base::Result<void> Session::check_targets() {
         log_begin_ = log.tellg();
     }
     if (words_.store == "none" || words_.dry_run) return {};
-    auto file = store_file(world_, words_.store);
-    if (file) {
-        auto store = Store::open(*file, Store::Access::kWrite);
-        if (store) {
-            store_.emplace(std::move(*store));
-            return {};
-        }
-        file = std::unexpected(store.error());
+    auto opened = open_store(world_, words_.store, store::Access::kWrite);
+    if (opened) {
+        store_ = std::move(*opened);
+        return {};
     }
+    const base::Error& error = opened.error();
     if (!words_.store.empty())
-        return base::usage_error("--store: " + file.error().message, file.error().hint.empty() ? "--store none keeps nothing" : file.error().hint);
-    live_.say(fmt::format("this run is not stored: {}", file.error().message));
+        return std::unexpected(base::Error{error.kind, "--store: " + error.message, error.hint.empty() ? "--store none keeps nothing" : error.hint});
+    live_.say(fmt::format("this run is not stored: {}", error.message));
     return {};
 }
 
@@ -336,7 +331,7 @@ int Session::conclude() {
     const bool measured = !could_not_measure(run_, judgement, reason);
     const int verdict_code = report::exit_code(judgement.verdict.value);
     const report::Document document = report::make_document(run_, std::move(judgement));
-    const std::string stored = store_ && !warned_ ? store_->file().string() : "";
+    const std::string stored = store_ && !warned_ ? store_->name() : "";
     if (!words_.documents.to_standard_output()) {
         world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet), .stored = stored});
     }

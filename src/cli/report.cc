@@ -9,10 +9,9 @@
 #include <ostream>
 #include <system_error>
 
-#include "adapters/sqlite/store.h"
 #include "cli/input_file.h"
+#include "cli/open_store.h"
 #include "cli/output.h"
-#include "cli/store_file.h"
 #include "judge/verdict.h"
 #include "report/document.h"
 #include "report/run_json.h"
@@ -23,7 +22,6 @@ namespace fullstop::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using adapters::sqlite::Store;
 
 struct ReportWords {
     std::string run = "last", store;
@@ -34,12 +32,6 @@ struct ReportWords {
 bool is_document(const std::string& run) {
     std::error_code error;
     return run.ends_with(".json") || run.find('/') != std::string::npos || fs::is_regular_file(run, error);
-}
-
-base::Result<Store> open_store(const World& world, const std::string& named) {
-    const auto file = store_file(world, named);
-    if (!file) return std::unexpected(file.error());
-    return Store::open(*file, Store::Access::kRead);
 }
 
 struct Loaded {
@@ -55,19 +47,19 @@ base::Result<Loaded> load(const World& world, const ReportWords& words) {
         if (!document) return std::unexpected(document.error());
         return Loaded{.document = std::move(*document), .stored = fs::absolute(words.run).string()};
     }
-    const auto store = open_store(world, words.store);
+    const auto store = open_store(world, words.store, store::Access::kRead);
     if (!store) return std::unexpected(store.error());
-    const auto run = store->load(words.run);
+    const auto run = (*store)->load(words.run);
     if (!run) return std::unexpected(run.error());
-    return Loaded{.document = report::make_document(*run, judge::judge(*run)), .stored = store->file().string()};
+    return Loaded{.document = report::make_document(*run, judge::judge(*run)), .stored = (*store)->name()};
 }
 
 int list_runs(const World& world, const ReportWords& words) {
-    const auto store = open_store(world, words.store);
+    const auto store = open_store(world, words.store, store::Access::kRead);
     if (!store) return fail(world, store.error());
-    const auto runs = store->list();
+    const auto runs = (*store)->list();
     if (!runs) return fail(world, runs.error());
-    if (runs->empty()) world.err << "fullstop: the store " << store->file().string() << " holds no run yet\n";
+    if (runs->empty()) world.err << "fullstop: the store " << (*store)->name() << " holds no run yet\n";
     for (const auto& run : *runs) {
         const std::string state = !run.finished ? ", unfinished" : run.interrupted ? ", interrupted" : "";
         world.out << report::one_line(fmt::format("{}  {}  {}  {}, {}{}", run.id, report::rfc3339(run.started).substr(0, 19), run.url, run.model,

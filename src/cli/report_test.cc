@@ -50,7 +50,7 @@ protected:
         return command.run();
     }
     void store_run(const std::string& id) {
-        auto store = Store::open(folder / "state" / "fullstop" / "runs.sqlite", Store::Access::kWrite).value();
+        auto store = Store::open(folder / "state" / "fullstop" / "runs.sqlite", store::Access::kWrite).value();
         answer::Run run = report::sample::plain_run();
         run.id = id;
         ASSERT_TRUE(store.begin_run(run));

@@ -63,9 +63,9 @@ base::Result<void> check_owner(SQLite::Database& database, const fs::path& file,
     if (owner != kApplicationId)
         return base::usage_error(fmt::format("{} is an SQLite file, but not a store of runs; it was left alone", file.string()),
                                  "name another file with --store FILE");
-    if (version > kSchemaVersion)
+    if (version > store::kSchemaVersion)
         return base::usage_error(
-            fmt::format("the store {} was made by a newer fullstop (schema {}; this one reads up to {})", file.string(), version, kSchemaVersion),
+            fmt::format("the store {} was made by a newer fullstop (schema {}; this one reads up to {})", file.string(), version, store::kSchemaVersion),
             "use the newer fullstop, or name another file with --store FILE");
     return {};
 }
@@ -99,8 +99,8 @@ void prepare_for_writing(SQLite::Database& database, base::Bytes largest) {
 void create_tables(SQLite::Database& database) {
     SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     if (database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) {  // or another process was faster
-        database.exec(kSchema);
-        database.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kSchemaVersion));
+        database.exec(store::create_statements(kDialect));
+        database.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, store::kSchemaVersion));
     }
     transaction.commit();
 }
@@ -126,14 +126,14 @@ int obstacle(const fs::path& file) {
 
 }  // namespace
 
-base::Result<Database> connect(const fs::path& file, Store::Access access, base::Bytes largest) {
+base::Result<Database> connect(const fs::path& file, store::Access access, base::Bytes largest) {
     std::error_code error;
     if (fs::is_directory(file, error))
         return base::usage_error(fmt::format("{} is a folder, not a store of runs", file.string()), "name a file with --store FILE");
-    if (access == Store::Access::kRead && !fs::exists(file, error))
+    if (access == store::Access::kRead && !fs::exists(file, error))
         return base::usage_error(fmt::format("there is no store of runs at {}", file.string()), "run 'fullstop probe' first, or name a file with --store FILE");
     try {
-        if (access == Store::Access::kWrite) return open_for_writing(file, largest);
+        if (access == store::Access::kWrite) return open_for_writing(file, largest);
         auto database = open_for_reading(file);
         if (auto ours = check_owner(*database, file, false); !ours) return std::unexpected(ours.error());
         return database;

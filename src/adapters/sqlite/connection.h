@@ -7,8 +7,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "adapters/sqlite/store.h"
 #include "base/result.h"
+#include "base/units.h"
+#include "store/store.h"
 
 namespace fullstop::adapters::sqlite {
 
@@ -18,6 +19,6 @@ inline constexpr int kBusyMs = 2000;
 /// wait for the disk while it takes times; most runs fit, and closing the file copies everything.
 inline constexpr int kCheckpointPages = 16 * 1024;
 
-base::Result<std::unique_ptr<SQLite::Database>> connect(const std::filesystem::path& file, Store::Access access, base::Bytes largest);
+base::Result<std::unique_ptr<SQLite::Database>> connect(const std::filesystem::path& file, store::Access access, base::Bytes largest);
 
 }  // namespace fullstop::adapters::sqlite

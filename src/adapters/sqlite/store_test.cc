@@ -48,11 +48,11 @@ protected:
         fs::remove_all(folder);
     }
     Store writing() {
-        auto opened = Store::open(file, Store::Access::kWrite);
+        auto opened = Store::open(file, store::Access::kWrite);
         if (!opened) throw std::runtime_error(opened.error().message);
         return std::move(*opened);
     }
-    Store reading() { return Store::open(file, Store::Access::kRead).value(); }
+    Store reading() { return Store::open(file, store::Access::kRead).value(); }
 
     fs::path folder;
     fs::path file;
@@ -123,7 +123,7 @@ TEST_F(StoreTest, AProcessThatLeavesWithoutClosingLosesNothing) {
 }
 
 TEST_F(StoreTest, AtItsLimitTheStoreRefusesAndKeepsWhatItHas) {
-    auto store = Store::open(file, Store::Access::kWrite, base::Bytes{300'000}).value();
+    auto store = Store::open(file, store::Access::kWrite, base::Bytes{300'000}).value();
     ASSERT_TRUE(store.begin_run(run_named("large")));
     std::size_t stored = 0;
     base::Result<void> last;
@@ -146,7 +146,7 @@ TEST_F(StoreTest, WhereverTheDiskFillsUpWhatWasAcknowledgedIsThere) {
             std::signal(SIGXFSZ, SIG_IGN);
             const rlimit files{limit, limit};
             if (setrlimit(RLIMIT_FSIZE, &files) != 0) return 9;
-            auto store = Store::open(file, Store::Access::kWrite);
+            auto store = Store::open(file, store::Access::kWrite);
             if (!store) return store.error().message.empty() ? 8 : 1;
             if (auto begun = store->begin_run(run_named("full")); !begun) return begun.error().message.empty() ? 8 : 2;
             for (int i = 0; i < 10; ++i) {
@@ -178,13 +178,13 @@ TEST_F(StoreTest, AReadOnlyFolderIsNamedAndItsRunsCanStillBeRead) {
     chmod(folder.c_str(), 0555);
     EXPECT_EQ(exit_code_of(in_child([&] {
                   if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 9;  // root may write anywhere
-                  const auto refused = Store::open(file, Store::Access::kWrite);
+                  const auto refused = Store::open(file, store::Access::kWrite);
                   if (refused || refused.error().message.find("read-only") == std::string::npos) return 1;
-                  const auto fresh = Store::open(folder / "other.sqlite", Store::Access::kWrite);
+                  const auto fresh = Store::open(folder / "other.sqlite", store::Access::kWrite);
                   if (fresh || fresh.error().message.find("Permission denied") == std::string::npos) return 2;
-                  const auto deeper = Store::open(folder / "new" / "other.sqlite", Store::Access::kWrite);
+                  const auto deeper = Store::open(folder / "new" / "other.sqlite", store::Access::kWrite);
                   if (deeper || deeper.error().message.find("Permission denied") == std::string::npos) return 3;
-                  const auto read = Store::open(file, Store::Access::kRead);
+                  const auto read = Store::open(file, store::Access::kRead);
                   return read && read->load("kept") ? 0 : 4;
               })),
               0);
@@ -210,7 +210,7 @@ TEST_F(StoreTest, TwoProcessesWriteOneFileAtOnce) {
 TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamedAndLeftAlone) {
     const std::string garbage(5000, '#');
     std::ofstream(file) << garbage;
-    for (const auto access : {Store::Access::kWrite, Store::Access::kRead}) {
+    for (const auto access : {store::Access::kWrite, store::Access::kRead}) {
         const auto refused = Store::open(file, access);
         ASSERT_FALSE(refused);
         EXPECT_THAT(refused.error().message, HasSubstr("no SQLite file"));
@@ -221,7 +221,7 @@ TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamedAndLeftAlone) {
 
 TEST_F(StoreTest, AnotherProgramsDatabaseIsLeftAlone) {
     SQLite::Database(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec("CREATE TABLE theirs (x)");
-    const auto refused = Store::open(file, Store::Access::kWrite);
+    const auto refused = Store::open(file, store::Access::kWrite);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("left alone"));
 }
@@ -229,7 +229,7 @@ TEST_F(StoreTest, AnotherProgramsDatabaseIsLeftAlone) {
 TEST_F(StoreTest, AFileOfANewerVersionIsRefusedWithBothNumbers) {
     writing();
     SQLite::Database(file.string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
-    const auto refused = Store::open(file, Store::Access::kRead);
+    const auto refused = Store::open(file, store::Access::kRead);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("newer fullstop (schema 99; this one reads up to 1)"));
 }
@@ -275,10 +275,10 @@ TEST_F(StoreTest, RunsAreFoundById_ByAUniqueBeginning_AndAsLast) {
 }
 
 TEST_F(StoreTest, AMissingOrEmptyStoreSaysSo) {
-    EXPECT_THAT(Store::open(file, Store::Access::kRead).error().message, HasSubstr("no store of runs"));
+    EXPECT_THAT(Store::open(file, store::Access::kRead).error().message, HasSubstr("no store of runs"));
     EXPECT_THAT(writing().load("last").error().message, HasSubstr("holds no run yet"));
-    EXPECT_THAT(Store::open(folder, Store::Access::kWrite).error().message, HasSubstr("is a folder"));
-    EXPECT_THAT(Store::open(folder / "runs.sqlite" / "x", Store::Access::kWrite).error().message, HasSubstr("cannot be made"));
+    EXPECT_THAT(Store::open(folder, store::Access::kWrite).error().message, HasSubstr("is a folder"));
+    EXPECT_THAT(Store::open(folder / "runs.sqlite" / "x", store::Access::kWrite).error().message, HasSubstr("cannot be made"));
 }
 
 TEST_F(StoreTest, AnswersOfAnUnknownRunAndSecondRunsOfOneIdAreRefused) {

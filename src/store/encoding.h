@@ -19,7 +19,7 @@
 #include "base/time.h"
 #include "base/units.h"
 
-namespace fullstop::adapters::sqlite {
+namespace fullstop::store {
 
 /// A row that cannot be read: written by something else, or damaged. Caught at the edge of the store.
 struct Unreadable : std::runtime_error {
@@ -219,4 +219,4 @@ void from_text(const std::string& text, T& value) {
     decode(json, value);
 }
 
-}  // namespace fullstop::adapters::sqlite
+}  // namespace fullstop::store

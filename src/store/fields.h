@@ -1,5 +1,5 @@
 // The fields of every stored structure, each named once, and the words of the enumerations among them. Text, reasoning,
-// tool calls, gaps and captures have columns of their own (record_row.cc) and are left out here.
+// tool calls, gaps and captures have columns of their own (columns.cc) and are left out here.
 #pragma once
 
 #include <string_view>
