@@ -23,7 +23,7 @@ namespace {
 
 /// Set by the signal's handler, looked at by the loop.
 volatile std::sig_atomic_t reload_wanted = 0;
-constexpr base::Duration kLookForReload = std::chrono::milliseconds(200);
+constexpr base::Duration kLookAround = std::chrono::milliseconds(200);
 
 base::Result<GatewaySettings> settings_of(const GatewayWords& words) {
     std::optional<std::string> text;
@@ -59,7 +59,8 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
                                            .version = kVersion,
                                            .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns),
                                            .started = loop.clock().now(),
-                                           .ended = journal->keeper()}});
+                                           .ended = journal->keeper(),
+                                           .records = journal->counts()}});
     if (!running) return fail(world, running.error());
     reload_wanted = 0;
     std::signal(SIGHUP, [](int) { reload_wanted = 1; });
@@ -74,7 +75,8 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
         if (!words.quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
         (*running)->drain();
     });
-    const auto look = loop.every(kLookForReload, [&](base::Instant) {
+    const auto look = loop.every(kLookAround, [&](base::Instant) {
+        journal->look();
         if (reload_wanted == 0) return;
         reload_wanted = 0;
         reload(world, words, settings, **running);

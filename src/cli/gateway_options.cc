@@ -110,7 +110,9 @@ void declare_gateway(CLI::App& app, GatewayWords& words) {
     app.add_option("--total", words.total, "longest time from arrival to the end; gateway_deadline [none]");
     app.add_option("--heartbeat", words.heartbeat, "a comment for a waiting stream after this silence; 'none': never [20s]");
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM [30s]");
-    app.add_option("--store", words.store, "SQLite file that keeps one record of each answer, without its text: joined by request id [none]");
+    app.add_option("--store", words.store,
+                   "keeps one record of each answer, without its text, joined with a probe's by request id: an SQLite file, or "
+                   "postgresql://USER@HOST:PORT/DB (password: PGPASSWORD or ~/.pgpass) [none]");
     app.add_flag("--no-observe", words.no_observe, "ask the servers nothing about themselves: no slots, no memory, no load but what is configured");
     app.add_flag("--check", words.check, "check the settings, say what can cut an answer here, and end");
     app.add_flag("--explain-deadlines", words.explain_deadlines, "say what length of answer each deadline allows at 1, 2, 4 and 8 users, and end");

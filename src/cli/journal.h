@@ -1,4 +1,4 @@
-// The records of a gateway's answers in a store, as one run that lasts from start to end: the same file and form as a probe's,
+// The records of a gateway's answers in a store, as one run that lasts from start to end: the same store and form as a probe's,
 // so that what a client saw and what the gateway saw of one answer are found by one request id.
 #pragma once
 
@@ -10,19 +10,25 @@
 #include "base/result.h"
 #include "cli/gateway_config.h"
 #include "cli/world.h"
+#include "gateway/metrics.h"
 
 namespace fullstop::cli {
 
 class Journal {
 public:
-    /// `file` empty: nothing is kept. Errors: usage, as the store's.
-    static base::Result<Journal> open(const World& world, const std::string& file, const GatewaySettings& settings);
+    /// `given` as in --store; empty or "none": nothing is kept. Errors: as the store's.
+    static base::Result<Journal> open(const World& world, const std::string& given, const GatewaySettings& settings);
     Journal(Journal&&) noexcept;
     Journal& operator=(Journal&&) noexcept;
     ~Journal();
 
     /// Takes an answer down; empty when nothing is kept. A store that fails is said once, and the relay goes on.
     std::function<void(const answer::Record&)> keeper();
+    /// For /metrics; empty when nothing is kept.
+    std::function<gateway::RecordCounts()> counts();
+    /// To be called now and then: says that the store is away, and that it is back.
+    void look();
+    /// Waits a moment for what has not been written; says what is missing.
     void close();
 
 private:

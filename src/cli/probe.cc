@@ -115,6 +115,7 @@ private:
     base::Instant started_{};
     std::streamoff log_begin_ = 0;  ///< end of --log-file before the first request
     bool warned_ = false;
+    bool waits_ = false;  ///< it was said that the store is away
 };
 
 /// Everything that would fail after ten minutes of measuring is tried before the first request.
@@ -278,7 +279,7 @@ void Session::read_server_log() {
 
 void Session::warn_once(const base::Error& error) {
     if (!std::exchange(warned_, true)) {
-        live_.say(fmt::format("the run goes on in memory: {}", error.message));
+        live_.say(fmt::format("the run goes on in memory: {}{}", error.message, error.hint.empty() ? "" : "\n  " + error.hint));
         run_.notes.push_back("not everything is stored: " + error.message);
     }
 }
@@ -290,6 +291,8 @@ void Session::keep(answer::Record& record) {
     }
     if (store_)
         if (auto stored = store_->add_record(run_.id, record); !stored) warn_once(stored.error());
+    if (const auto trouble = store_ ? store_->backlog().trouble : std::nullopt; trouble && !std::exchange(waits_, true))
+        live_.say(fmt::format("the run goes on, and its records wait: {}", trouble->message));
     std::ignore = std::exchange(record.capture, {});  // assigning {} would keep the buffers
 }
 

@@ -133,7 +133,9 @@ void declare_probe_options(CLI::App& app, ProbeWords& words) {
     app.add_flag("--insecure", words.insecure, "accept any TLS certificate (self-signed home servers)");
     app.add_option("--metrics-url", words.metrics_url, "where the server's Prometheus metrics are; default: found by itself");
     app.add_option("--log-file", words.log_file, "the server's log; what it says during the run joins the evidence");
-    app.add_option("--store", words.store, "SQLite file of runs, or 'none'; default: one in your state folder");
+    app.add_option("--store", words.store,
+                   "where runs are kept: an SQLite file, postgresql://USER@HOST:PORT/DB (password: PGPASSWORD or ~/.pgpass), or 'none'; default: a file in "
+                   "your state folder");
     app.add_option("--captures", words.captures, "folder for the raw bytes of every answer, one file each");
     app.add_flag("--dry-run", words.dry_run, "print the schedule and send nothing but the questions that identify the server");
     app.add_flag("--quiet", words.quiet, "no progress");

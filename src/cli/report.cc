@@ -88,7 +88,8 @@ Command add_report(CLI::App& root, World& world) {
     app->add_option("RUN", words->run, "id of a stored run, the beginning of one, 'last', or a run document (a JSON file)")->capture_default_str();
     declare_documents(*app, words->documents);
     app->add_flag("--list", words->list, "list the stored runs, newest first");
-    app->add_option("--store", words->store, "SQLite file of runs; default: the one in your state folder")->type_name("FILE");
+    app->add_option("--store", words->store, "where the runs are: an SQLite file, or postgresql://USER@HOST:PORT/DB; default: the file in your state folder")
+        ->type_name("STORE");
     app->add_flag("--quiet", words->quiet, "no colour");
     app->footer(
         "Examples:\n"

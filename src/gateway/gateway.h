@@ -44,6 +44,8 @@ struct GatewayOptions {
     base::Instant started{};    ///< origin of the times in records
     /// Told of every answer once it has ended, if anybody wants to know.
     std::function<void(const answer::Record&)> ended = {};
+    /// What became of those records, for /metrics, if anybody keeps them.
+    std::function<RecordCounts()> records = {};
 };
 
 class Gateway {

@@ -57,6 +57,18 @@ void Metrics::write_queue(std::string& out, const Queue& queue) const {
     for (const Priority each : kClasses) waits_[static_cast<std::size_t>(each)].write(out, name, fmt::format("class=\"{}\"", to_string(each)));
 }
 
+std::string records_text(const RecordCounts& counts) {
+    std::string out;
+    const auto put = [&](std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
+        head(out, name, type, help);
+        fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
+    };
+    put("fullstop_gateway_records_total", "counter", "Answers that the store should have a record of", counts.seen);
+    put("fullstop_gateway_records_waiting", "gauge", "Records that the store has not written yet", counts.waiting);
+    put("fullstop_gateway_records_dropped_total", "counter", "Records that the store will never have", counts.lost);
+    return out;
+}
+
 std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const {
     std::string out;
     const auto put = std::back_inserter(out);

@@ -16,6 +16,14 @@
 
 namespace fullstop::gateway {
 
+/// Of answers, and of what is kept of them.
+struct RecordCounts {
+    std::int64_t seen = 0;
+    std::int64_t waiting = 0;  ///< not written yet
+    std::int64_t lost = 0;     ///< and never will be
+};
+std::string records_text(const RecordCounts& counts);
+
 /// What runs is named apart from `serve`'s gauge: whoever reads it through a gateway would take it for the server's.
 class Metrics {
 public:

@@ -63,7 +63,8 @@ bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request, co
     } else if (health) {
         respond(request, draining_ ? 503 : 200, kJson, draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
     } else {
-        const std::string body = metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
+        std::string body = metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
+        if (metrics && options_.records) body += records_text(options_.records());
         respond(request, 200, metrics ? kPrometheus : kJson, body, request_id, out);
     }
     return true;
