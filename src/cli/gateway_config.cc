@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 
 #include "cli/listen_address.h"
+#include "cli/store_url.h"
 #include "cli/toml_table.h"
 
 namespace fullstop::cli {
@@ -59,6 +61,29 @@ std::optional<gateway::TokenWindow> read_window(TomlTable& table) {
     return gateway::TokenWindow{.tokens = *tokens, .window = *window};
 }
 
+void read_shared(TomlTable& table, std::optional<gateway::SharedStore>& out) {
+    gateway::SharedStore store;
+    const auto url = table.text("url");
+    if (!url)
+        table.wrong("wants the url of a Redis or Valkey", "for example url = \"redis://127.0.0.1:6379\"");
+    else if (auto parsed = parse_store_url(*url))
+        store = std::move(*parsed);
+    else
+        table.wrong_value("url", parsed.error().message, parsed.error().hint);
+    if (const auto prefix = table.text("prefix")) {
+        const auto plain = [](unsigned char each) { return std::isalnum(each) != 0 || each == '-' || each == '_' || each == '.' || each == ':'; };
+        if (prefix->empty() || prefix->size() > gateway::kMaxStorePrefix || !std::ranges::all_of(*prefix, plain))
+            table.wrong_value("prefix", fmt::format("wants 1 to {} letters, digits or any of - _ . :", gateway::kMaxStorePrefix));
+        store.prefix = *prefix;
+    }
+    if (const auto on_loss = table.text("on_loss")) {
+        if (*on_loss != "fail_open" && *on_loss != "fail_closed") table.wrong_value("on_loss", "wants \"fail_open\" or \"fail_closed\"");
+        if (*on_loss == "fail_closed") store.on_loss = gateway::SharedStore::OnLoss::kClosed;
+    }
+    set(store.timeout, table.duration("timeout"));
+    out = std::move(store);
+}
+
 void read_budget(TomlTable& table, gateway::Budgets& out) {
     table.table("overall", [&](TomlTable& window) { out.overall = read_window(window); });
     table.table("per_key", [&](TomlTable& window) { out.per_key = read_window(window); });
@@ -68,6 +93,9 @@ void read_budget(TomlTable& table, gateway::Budgets& out) {
         if (!path || !path->starts_with('/')) return window.wrong("wants the path of a request", "for example path = \"/v1/chat/completions\"");
         if (limit) out.routes.insert_or_assign(*path, *limit);
     });
+    table.table("shared", [&](TomlTable& inner) { read_shared(inner, out.shared); });
+    if (out.shared && !out.overall && !out.per_key && out.routes.empty())
+        table.wrong("has nothing to share", "give it budget.overall, budget.per_key or [[budget.route]], or leave budget.shared out");
 }
 
 void read_upstream(TomlTable& table, std::vector<gateway::UpstreamOptions>& out) {

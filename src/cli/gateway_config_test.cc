@@ -69,6 +69,40 @@ TEST(GatewayConfig, EveryKeyIsInTheDocumentedFile) {
     EXPECT_EQ(read->policy.budgets.routes.at("/v1/chat/completions").tokens, 1'000'000);
     EXPECT_EQ(read->policy.budgets.per_key->window, std::chrono::hours(1));
     EXPECT_EQ(read->policy.upstreams.front().kv_tokens, 8192);
+    const gateway::SharedStore shared = read->policy.budgets.shared.value();
+    EXPECT_EQ(shared, gateway::SharedStore{.host = "127.0.0.1"}) << "the documented values are the defaults";
+}
+
+TEST(GatewayConfig, TheStoreOfSharedBudgetsIsReadAndItsPasswordNeverShown) {
+    const std::string window = "[budget.overall]\ntokens = 1000\nwindow = \"1m\"\n[budget.shared]\n";
+    const auto read = read_gateway_config(
+        window + "url = \"redis://me:s%23cret@[::1]:7000/4\"\nprefix = \"home\"\non_loss = \"fail_closed\"\ntimeout = \"80ms\"\n", "g.toml");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read->policy.budgets.shared, (gateway::SharedStore{.host = "::1",
+                                                                  .port = 7000,
+                                                                  .user = "me",
+                                                                  .password = "s#cret",
+                                                                  .database = 4,
+                                                                  .prefix = "home",
+                                                                  .on_loss = gateway::SharedStore::OnLoss::kClosed,
+                                                                  .timeout = std::chrono::milliseconds(80)}));
+    EXPECT_THAT(policy_words(*read),
+                AllOf(HasSubstr("counted in the store at [::1]:7000/4"), HasSubstr("prefix 'home'"),
+                      HasSubstr("the store of shared budgets does not answer within 0.08 s (503, gateway_rejected)"), Not(HasSubstr("cret"))));
+    EXPECT_THAT(policy_words(*read_gateway_config(window + "url = \"redis://h\"\n", "g.toml")),
+                HasSubstr("When it does not answer within 0.5 s, this gateway's own counts alone decide: N gateways then use at most N times each budget."));
+    const auto wrong = [&](const std::string& line) { return error_of(window + line + "\n"); };
+    EXPECT_THAT(wrong("url = \"rediss://:cret@h\""), AllOf(HasSubstr("g.toml:5: budget.shared.url: TLS"), Not(HasSubstr("cret"))));
+    EXPECT_THAT(wrong("url = \"http://:cret@h\""), AllOf(HasSubstr("http:// is no scheme of a store"), Not(HasSubstr("cret"))));
+    EXPECT_THAT(wrong("url = \"redis://:cret@h/two\""), AllOf(HasSubstr("the number of a database"), Not(HasSubstr("cret"))));
+    EXPECT_THAT(wrong("url = \"redis://:cret@h:99999\""), AllOf(HasSubstr("budget.shared.url"), Not(HasSubstr("cret"))));
+    EXPECT_THAT(wrong("url = \"redis://me@h\""), HasSubstr("a user without a password"));
+    EXPECT_THAT(wrong("url = \"redis://h?x=1\""), HasSubstr("has no '?'"));
+    EXPECT_THAT(wrong("url = \"h:6379\""), HasSubstr("budget.shared.url"));
+    EXPECT_THAT(wrong("prefix = \"x\""), HasSubstr("budget.shared: wants the url"));
+    EXPECT_THAT(wrong("url = \"redis://h\"\nprefix = \"{x}\""), HasSubstr("g.toml:6: budget.shared.prefix: wants 1 to 64"));
+    EXPECT_THAT(wrong("url = \"redis://h\"\non_loss = \"open\""), HasSubstr("g.toml:6: budget.shared.on_loss: wants \"fail_open\""));
+    EXPECT_THAT(error_of("[budget.shared]\nurl = \"redis://h\"\n"), HasSubstr("budget: has nothing to share"));
 }
 
 TEST(GatewayConfig, WhatIsWrongIsNamedWithItsLine) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "gateway/shared_budget.h"
 #include "gateway/upstream.h"
 
 namespace fullstop::cli {
@@ -44,8 +45,18 @@ std::vector<std::string> refusals(const gateway::Policy& policy) {
     if (policy.budgets.overall) budget("all the", *policy.budgets.overall);
     if (policy.budgets.per_key) budget("its API key's", *policy.budgets.per_key);
     for (const auto& [path, window] : policy.budgets.routes) budget(path + "'s", window);
+    if (const auto& shared = policy.budgets.shared; shared && shared->on_loss == gateway::SharedStore::OnLoss::kClosed)
+        out.push_back(fmt::format("the store of shared budgets does not answer within {} (503, gateway_rejected)", seconds(shared->timeout)));
     out.emplace_back("no server can be reached (502, 503, 504)");
     return out;
+}
+
+std::string shared_words(const gateway::SharedStore& shared) {
+    std::string out = fmt::format("Budgets are counted in the store at {}, together with every gateway that has the prefix '{}'; no answer is cut for them.\n",
+                                  gateway::shown(shared), shared.prefix);
+    if (shared.on_loss == gateway::SharedStore::OnLoss::kClosed) return out;
+    return out + fmt::format("When it does not answer within {}, this gateway's own counts alone decide: N gateways then use at most N times each budget.\n",
+                             seconds(shared.timeout));
 }
 
 std::string upstream_words(const gateway::UpstreamOptions& upstream) {
@@ -77,6 +88,7 @@ std::string policy_words(const GatewaySettings& settings) {
     out +=
         shorter.empty() ? "No answer is shortened: limits on length are the client's and the server's.\n" : list("An answer can be shortened here:", shorter);
     out += list("A request is refused here when:", refusals(policy));
+    if (policy.budgets.shared) out += shared_words(*policy.budgets.shared);
     out += list("Servers:", servers);
     std::string floors;
     for (const auto each : {gateway::Priority::kInteractive, gateway::Priority::kNormal, gateway::Priority::kBatch})

@@ -22,6 +22,11 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     made->host_ = std::move(*host);
     made->host_->add(*made);
     made->watch_upstreams();
+    made->sharing_ = std::make_unique<Sharing>(*made->host_, [relaying = made.get()] {
+        relaying->hear_store();
+        relaying->stop_when_drained();
+    });
+    made->sharing_->configure(made->gateway_.policy().budgets.shared);
     auto server = adapters::asio::Server::listen(loop, *made, std::move(options.server));
     if (!server) return std::unexpected(server.error());
     made->server_ = std::move(*server);
@@ -33,6 +38,7 @@ void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, 
     decide(actions);
     client_call_ = &out;
     carry_out(std::move(actions));
+    hear_store();
     client_call_ = nullptr;
     stop_when_drained();
 }
@@ -56,11 +62,23 @@ void Relaying::on(const net::Event& event, net::Actions& out) {
     carry_out(std::exchange(actions, {}));
     gateway_.read_on(event, actions);
     carry_out(std::move(actions));
+    hear_store();
     upstream_call_ = nullptr;
     stop_when_drained();
 }
 
+/// Only between two calls of the gateway, never inside one.
+void Relaying::hear_store() {
+    gateway_.store_is(sharing_->state());
+    for (auto answers = sharing_->take_answers(); !answers.empty(); answers = sharing_->take_answers()) {
+        gateway::Actions actions;
+        for (const gateway::StoreAnswer& answer : answers) gateway_.answered(answer, loop_.clock().now(), actions);
+        carry_out(std::move(actions));
+    }
+}
+
 void Relaying::carry_out(gateway::Actions actions) {
+    for (const gateway::StoreAsk& ask : actions.store) sharing_->ask(loop_.clock().now(), ask);
     if (!actions.client.empty()) {
         if (client_call_ != nullptr)
             append(*client_call_, std::move(actions.client));
@@ -78,11 +96,14 @@ void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actio
     gateway::Actions actions;
     decide(loop_.clock().now(), actions);
     carry_out(std::move(actions));
+    hear_store();
     stop_when_drained();
 }
 
 void Relaying::configure(gateway::Policy policy) {
     for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.configure(std::move(policy), now, out); });
+    sharing_->configure(gateway_.policy().budgets.shared);
+    hear_store();
     watch_upstreams();
 }
 
@@ -123,7 +144,8 @@ void Relaying::watch(gateway::UpstreamId id, const wire::ServerUrl& url) {
 }
 
 void Relaying::stop_when_drained() {
-    if (!gateway_.drained() || std::exchange(drained_, true)) return;
+    // A store that answers hears of the last ends too.
+    if (!gateway_.drained() || !sharing_->idle() || std::exchange(drained_, true)) return;
     // In a turn of its own: the last answer's bytes are still being handed over.
     loop_.post([this] { server_->drain([this] { loop_.stop(); }); });
 }

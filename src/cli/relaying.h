@@ -11,6 +11,7 @@
 #include "adapters/asio/loop.h"
 #include "adapters/asio/server.h"
 #include "base/result.h"
+#include "cli/sharing.h"
 #include "cli/watching.h"
 #include "gateway/gateway.h"
 
@@ -49,6 +50,7 @@ private:
     /// On the loop's thread, from outside both sides.
     void for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide);
     void carry_out(gateway::Actions actions);
+    void hear_store();
     void stop_when_drained();
     void watch_upstreams();
     void watch(gateway::UpstreamId id, const wire::ServerUrl& url);
@@ -60,6 +62,7 @@ private:
     bool drained_ = false;
     std::map<gateway::UpstreamId, std::unique_ptr<Watching>> watching_;
     std::vector<std::unique_ptr<Watching>> stopped_;  ///< of upstreams that are gone: a part outlives its host
+    std::unique_ptr<Sharing> sharing_;                ///< before the host, as all parts
     std::unique_ptr<adapters::asio::Host> host_;
     std::unique_ptr<adapters::asio::Server> server_;  ///< last: its clients leave before the host goes
 };

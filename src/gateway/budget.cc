@@ -7,6 +7,18 @@
 #include <utility>
 
 namespace fullstop::gateway {
+namespace {
+
+constexpr const char* kOfAll = "the budget of all";
+std::string words_of_key(const std::string& client) { return client.empty() ? "the budget of those without a key" : "the budget of this key"; }
+std::string words_of_route(const std::string& route) { return "the budget of " + route; }
+
+}  // namespace
+
+std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left, std::int64_t tokens) {
+    return fmt::format("{} is {} tokens in {:g} s; {} are left, and this request may come to {}", what, limit.tokens, base::to_seconds(limit.window),
+                       std::max<std::int64_t>(0, left), tokens);
+}
 
 std::int64_t Window::step_of(base::Instant now) const {
     const base::Duration step = std::max<base::Duration>(limit_.window / kWindowSteps, base::Duration(1));
@@ -67,16 +79,23 @@ std::vector<Budget::Named> Budget::windows(const std::string& client, const std:
     std::vector<Named> out;
     if (limits_.overall) {
         if (!overall_) overall_.emplace(*limits_.overall);
-        out.push_back({&*overall_, "the budget of all"});
+        out.push_back({&*overall_, kOfAll});
     }
     if (limits_.per_key) {
         if (clients_.size() >= kMaxClients && !clients_.contains(client))
             for (auto at = clients_.begin(); at != clients_.end();) at = at->second.idle(now) ? clients_.erase(at) : std::next(at);
-        out.push_back(
-            {&clients_.try_emplace(client, *limits_.per_key).first->second, client.empty() ? "the budget of those without a key" : "the budget of this key"});
+        out.push_back({&clients_.try_emplace(client, *limits_.per_key).first->second, words_of_key(client)});
     }
     if (const auto limit = limits_.routes.find(route); limit != limits_.routes.end())
-        out.push_back({&routes_.try_emplace(route, limit->second).first->second, "the budget of " + route});
+        out.push_back({&routes_.try_emplace(route, limit->second).first->second, words_of_route(route)});
+    return out;
+}
+
+std::vector<SharedWindow> Budget::shared_windows(const std::string& client, const std::string& route) const {
+    std::vector<SharedWindow> out;
+    if (limits_.overall) out.push_back({"overall", *limits_.overall, kOfAll});
+    if (limits_.per_key) out.push_back({"key:" + (client.empty() ? "none" : client), *limits_.per_key, words_of_key(client)});
+    if (const auto limit = limits_.routes.find(route); limit != limits_.routes.end()) out.push_back({"route:" + route, limit->second, words_of_route(route)});
     return out;
 }
 
@@ -86,9 +105,7 @@ std::optional<Budget::Refusal> Budget::reserve(const std::string& client, const 
     for (const Named& each : all) {
         const auto wait = each.window->until_fits(tokens, now);
         if (wait && wait->count() == 0) continue;
-        const auto& limit = each.window->limit();
-        std::string words = fmt::format("{} is {} tokens in {:g} s; {} are left, and this request may come to {}", each.what, limit.tokens,
-                                        base::to_seconds(limit.window), std::max<std::int64_t>(0, each.window->left(now)), tokens);
+        std::string words = refusal_words(each.what, each.window->limit(), each.window->left(now), tokens);
         if (!worst || !wait || (worst->retry_after && *wait > *worst->retry_after)) worst = Refusal{std::move(words), wait};
         if (!wait) break;
     }

@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "gateway/policy.h"
+#include "gateway/shared_budget.h"
 
 namespace fullstop::gateway {
 
@@ -38,6 +39,9 @@ private:
     std::array<std::int64_t, kWindowSteps> steps_{};  ///< spent, by step modulo
 };
 
+/// Which budget, its size and what is left.
+std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left, std::int64_t tokens);
+
 class Budget {
 public:
     explicit Budget(Budgets limits) : limits_(std::move(limits)) {}
@@ -51,6 +55,8 @@ public:
     /// Nothing is set aside when it is refused.
     std::optional<Refusal> reserve(const std::string& client, const std::string& route, std::int64_t tokens, base::Instant now);
     void settle(const std::string& client, const std::string& route, std::int64_t reserved, std::int64_t used, base::Instant now);
+    /// The same windows by their names in a store that several gateways share.
+    std::vector<SharedWindow> shared_windows(const std::string& client, const std::string& route) const;
     bool any() const { return limits_.overall || limits_.per_key || !limits_.routes.empty(); }
 
 private:

@@ -1,5 +1,5 @@
 // The life of requests: they come, wait, are passed on, end. Who is placed where stands in
-// dispatch.cc, the gateway's own pages in pages.cc.
+// dispatch.cc, budgets that several gateways share in sharing.cc, the gateway's own pages in pages.cc.
 #include "gateway/gateway.h"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string 
     if (set_aside(at, now, out)) wait_or_refuse(at, now, out);
 }
 
-/// Budgets; false when the request was refused.
+/// Budgets; false when the request was refused, or waits for the store of shared ones.
 bool Gateway::set_aside(Live::iterator at, base::Instant now, Actions& out) {
     if (!budget_.any()) return true;
     const Work& work = at->second.exchange->work();
@@ -73,10 +73,9 @@ bool Gateway::set_aside(Live::iterator at, base::Instant now, Actions& out) {
     std::int64_t tokens = 0;
     for (const UpstreamId id : among) tokens = std::max(tokens, upstreams_.all().at(id)->need(work, at->second.exchange->max_tokens()));
     if (const auto refusal = budget_.reserve(work.client, work.path, tokens, now))
-        return refuse(at, 429, refusal->words, refusal->retry_after ? std::optional(std::min(*refusal->retry_after, kMaxRetryAfter)) : std::nullopt, now, out),
-               false;
+        return over_budget(at, refusal->words, refusal->retry_after, now, out), false;
     at->second.reserved = tokens;
-    return true;
+    return ask_store(at, now, out);
 }
 
 Ticket Gateway::ticket_of(const Live::value_type& live) const {
@@ -132,7 +131,7 @@ void Gateway::client_left(base::Instant now, net::ConnectionId id, Actions& out)
     out.upstream.emplace_back(net::CancelTimer{id});
     if (options_.ended && entry.exchange->work().answer) options_.ended(entry.exchange->as_record(options_.started, now, std::nullopt));
     release(entry, entry.exchange->begun(), false, now);
-    forget(found, now);
+    forget(found, now, out);
     pump(now, out);
 }
 
@@ -202,7 +201,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open,
     const bool ours = cause == answer::Cause::kGatewayDeadline || cause == answer::Cause::kGatewayRejected;
     const bool failed = !exchange.begun() || (exchange.record().status && *exchange.record().status == 503);
     if (entry.connection != 0) release(entry, exchange.begun() || !ours, failed, now);
-    forget(at, now);
+    forget(at, now, out);
     pump(now, out);
 }
 
@@ -220,7 +219,7 @@ void Gateway::count(const Exchange& exchange, base::Instant now) {
                                        .elapsed = exchange.age(now)});
 }
 
-void Gateway::forget(Live::iterator at, base::Instant now) {
+void Gateway::forget(Live::iterator at, base::Instant now, Actions& out) {
     const Exchange& exchange = *at->second.exchange;
     queue_.remove(at->first);
     if (exchange.work().answer) {
@@ -230,6 +229,7 @@ void Gateway::forget(Live::iterator at, base::Instant now) {
         }
         counters_.gone(exchange.work().client);
     }
+    if (at->second.shared) out.store.emplace_back(StoreSettle{.id = at->first, .used = exchange.used_tokens()});
     live_.erase(at);
 }
 

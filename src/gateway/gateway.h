@@ -26,6 +26,7 @@
 #include "gateway/placement.h"
 #include "gateway/policy.h"
 #include "gateway/queue.h"
+#include "gateway/shared_budget.h"
 #include "net/event.h"
 #include "net/service.h"
 
@@ -35,6 +36,7 @@ namespace fullstop::gateway {
 struct Actions {
     net::ServiceActions client;
     net::Actions upstream;
+    std::vector<StoreAsk> store;  ///< of shared budgets
 };
 
 struct GatewayOptions {
@@ -73,6 +75,10 @@ public:
     void learned(UpstreamId id, Capacity capacity, base::Instant now, Actions& out);
     void loaded(UpstreamId id, const Load& load, base::Instant now, Actions& out);
 
+    // From the store of shared budgets
+    void answered(const StoreAnswer& answer, base::Instant now, Actions& out);
+    void store_is(StoreState state) { store_ = std::move(state); }
+
     /// Another configuration from now on. What is under way ends under the terms it began with.
     void configure(Policy policy, base::Instant now, Actions& out);
     const Policy& policy() const { return options_.policy; }
@@ -94,9 +100,11 @@ private:
     static constexpr net::TimerId kQueueTimer = std::numeric_limits<net::TimerId>::max();
     struct Entry {
         std::unique_ptr<Exchange> exchange;
-        net::ConnectionId connection = 0;  ///< of the attempt under way; 0: none
-        std::int64_t reserved = 0;         ///< in the budgets
-        bool counted = false;              ///< holds a place at its upstream
+        net::ConnectionId connection = 0;       ///< of the attempt under way; 0: none
+        std::int64_t reserved = 0;              ///< in the budgets
+        bool shared = false;                    ///< the store was asked too, and has to hear of the end
+        std::vector<SharedWindow> asking = {};  ///< what it was asked for and has not answered yet
+        bool counted = false;                   ///< holds a place at its upstream
     };
     using Live = std::unordered_map<net::ConnectionId, Entry>;
 
@@ -107,6 +115,9 @@ private:
 
     void begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out);
     bool set_aside(Live::iterator at, base::Instant now, Actions& out);
+    bool ask_store(Live::iterator at, base::Instant now, Actions& out);
+    void over_budget(Live::iterator at, const std::string& words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
+    void without_store(Live::iterator at, base::Duration took, base::Instant now, Actions& out);
     Ticket ticket_of(const Live::value_type& live) const;
     void wait_or_refuse(Live::iterator at, base::Instant now, Actions& out);
     void pump(base::Instant now, Actions& out);
@@ -124,7 +135,7 @@ private:
     void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out);
     void note_pace(base::Instant now);
     void count(const Exchange& exchange, base::Instant now);
-    void forget(Live::iterator at, base::Instant now);
+    void forget(Live::iterator at, base::Instant now, Actions& out);
 
     GatewayOptions options_;
     base::Random random_;
@@ -133,6 +144,8 @@ private:
     TokenCounters counters_;
     Budget budget_;
     Metrics metrics_;
+    StoreState store_;
+    StoreMetrics store_metrics_;
     Live live_;
     std::unordered_map<net::ConnectionId, net::ConnectionId> attempts_;  ///< connection to an upstream -> request
     net::ConnectionId next_connection_ = 1;

@@ -76,6 +76,14 @@ inline constexpr std::size_t kMaxTemplateReplyBytes = std::size_t{8} << 20;
 // Budgets
 /// Steps in which a window of a budget moves on.
 inline constexpr int kWindowSteps = 60;
+/// How long a request waits for the store of shared budgets: a thousand times what it takes on one network.   on_loss decides
+inline constexpr base::Duration kDefaultStoreTimeout = std::chrono::milliseconds(500);
+inline constexpr std::uint16_t kDefaultStorePort = 6379;
+inline constexpr const char* kDefaultStorePrefix = "fullstop";
+/// Of the keys' common prefix: it stands in each of them.                           configuration error
+inline constexpr std::size_t kMaxStorePrefix = 64;
+/// Announced to a client that was refused because the store is away: as long as the longest pause between attempts to reach it.
+inline constexpr base::Duration kStoreRetryAfter = std::chrono::seconds(5);
 /// A maximum that moves with load never goes below this; fewer tokens are no answer.   configuration error
 inline constexpr std::int64_t kDefaultOutputFloor = 64;
 

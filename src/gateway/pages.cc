@@ -41,6 +41,17 @@ json::object upstream_object(const Upstream& upstream, base::Instant now) {
             {"busy", upstream.busy(now)}};
 }
 
+json::value store_object(const std::optional<SharedStore>& shared, const StoreState& state) {
+    if (!shared) return nullptr;
+    return json::object{{"store", shown(*shared)},
+                        {"status", state.up ? "up" : "down"},
+                        {"detail", state.words},
+                        {"on_loss", to_string(shared->on_loss)},
+                        {"timeout_ms", base::to_ms(shared->timeout)},
+                        {"settlements_kept", state.kept},
+                        {"settlements_dropped", state.dropped}};
+}
+
 }  // namespace
 
 void Gateway::respond(const net::ServiceRequest& request, int status, std::string_view type, std::string_view body, const std::string& request_id, Actions& out,
@@ -65,6 +76,7 @@ bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request, co
     } else {
         std::string body = metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
         if (metrics && options_.records) body += records_text(options_.records());
+        if (metrics && options_.policy.budgets.shared) store_metrics_.write(body, store_);
         respond(request, 200, metrics ? kPrometheus : kJson, body, request_id, out);
     }
     return true;
@@ -95,6 +107,7 @@ std::string Gateway::status_body(base::Instant now) const {
                                         {"drain_limit_ms", base::to_ms(policy.drain)},
                                         {"heartbeat_ms", in_ms(policy.heartbeat)},
                                         {"max_tokens", or_null(policy.output.max_tokens)},
+                                        {"shared_budgets", store_object(policy.budgets.shared, store_)},
                                         {"other_responses", metrics_.others()},
                                         {"ends", std::move(ends)}});
 }

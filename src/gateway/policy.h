@@ -55,9 +55,24 @@ struct TokenWindow {
     std::int64_t tokens = 0;
     base::Duration window = std::chrono::hours(1);
 };
+/// A Redis or Valkey in which several gateways count together.
+struct SharedStore {
+    /// What becomes of a request when the store does not answer: this process's own counts alone decide, or it is refused.
+    enum class OnLoss { kOpen, kClosed };
+    std::string host;
+    std::uint16_t port = kDefaultStorePort;
+    std::string user = {}, password = {};  ///< never shown
+    int database = 0;
+    std::string prefix = kDefaultStorePrefix;  ///< of its keys: gateways with the same one share
+    OnLoss on_loss = OnLoss::kOpen;
+    base::Duration timeout = kDefaultStoreTimeout;  ///< for one answer
+    bool operator==(const SharedStore&) const = default;
+};
+constexpr std::string_view to_string(SharedStore::OnLoss on_loss) { return on_loss == SharedStore::OnLoss::kOpen ? "fail_open" : "fail_closed"; }
 struct Budgets {
     std::optional<TokenWindow> overall, per_key;
     std::map<std::string, TokenWindow> routes;  ///< by the path of the request
+    std::optional<SharedStore> shared = {};     ///< absent: the counts are this process's
 };
 
 /// How many tokens one answer may have.

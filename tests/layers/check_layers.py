@@ -13,7 +13,7 @@ RANKS = {
     "answer": 1,
     "wire": 2, "net": 2, "stats": 2, "store": 2,
     "probe": 3, "observe": 3, "judge": 3, "report": 3, "gateway": 3, "engine": 3, "plan": 3,
-    "adapters/asio": 4, "adapters/llama": 4, "adapters/sqlite": 4, "adapters/postgres": 4, "simulator": 4,
+    "adapters/asio": 4, "adapters/llama": 4, "adapters/redis": 4, "adapters/sqlite": 4, "adapters/postgres": 4, "simulator": 4,
     "cli": 5,
     "main": 6,
 }
@@ -27,6 +27,7 @@ FOREIGN = [  # header pattern, folders (or files) where it may occur
     (r"((llama|ggml)[\w-]*\.h|jinja/)", {"adapters/llama"}),
     (r"(SQLiteCpp/|sqlite3\.h)", {"adapters/sqlite"}),
     (r"(postgresql/|libpq)", {"adapters/postgres"}),
+    (r"hiredis/", {"adapters/redis"}),
     (r"(CLI/|toml)", {"cli", "main"}),
     (r"simdjson", {"wire"}),
     (r"(sys/socket|netinet/|sys/epoll|poll|arpa/inet|netdb|termios|sys/ioctl|unistd|fcntl)\.?h?\b", {"adapters/asio", "adapters/sqlite", "adapters/postgres", "main"}),
@@ -82,6 +83,7 @@ def self_test() -> int:
         "judge/d.h": "int d();\n",
         "answer/b.h": "#include <openssl/ssl.h>\n",                 # foreign header
         "adapters/sqlite/b.h": "#include <libpq-fe.h>\n",          # a database's header elsewhere
+        "gateway/k.cc": "#include <hiredis/hiredis.h>\n",          # another one
         "wire/e.cc": "auto now = std::chrono::steady_clock::now();\n",  # word
         "util/f.h": "int f();\n",                                   # unknown folder
         "net/g.cc": "\n" * (MAX_LINES + 1),                         # too long
@@ -89,7 +91,7 @@ def self_test() -> int:
         "report/i.h": '#include "judge/d.h"\n',                     # allowed
         "net/j_test.cc": "std::thread t;\n",                        # allowed in tests
     }
-    expected = ["base/a.h", "probe/c.h", "answer/b.h", "adapters/sqlite/b.h", "wire/e.cc", "util/f.h", "net/g.cc", "net/h.h"]
+    expected = ["base/a.h", "probe/c.h", "answer/b.h", "adapters/sqlite/b.h", "gateway/k.cc", "wire/e.cc", "util/f.h", "net/g.cc", "net/h.h"]
     with tempfile.TemporaryDirectory() as folder:
         src = pathlib.Path(folder)
         for name, text in planted.items():
