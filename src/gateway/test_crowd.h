@@ -101,6 +101,7 @@ public:
 
     std::vector<net::ConnectionId> closed;  ///< connections to upstreams
     std::vector<answer::Record> records;    ///< of ended answers
+    std::vector<StoreAsk> asked;            ///< of the store of shared budgets
     base::Instant now{std::chrono::seconds(100)};
     Gateway gateway;
 
@@ -135,6 +136,7 @@ private:
                 timers_.erase(cancel->id);
             }
         }
+        asked.insert(asked.end(), actions.store.begin(), actions.store.end());
         own_connects();
     }
     /// A Connect names no request: the one that newly has this connection is asked of the gateway.
