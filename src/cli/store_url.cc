@@ -26,11 +26,11 @@ base::Result<gateway::SharedStore> parse_store_url(std::string_view text) {
     const auto parsed = boost::urls::parse_uri(text);
     if (!parsed) return base::usage_error("wants the URL of a Redis or Valkey", kExample);
     const boost::urls::url_view& url = *parsed;
-    if (url.scheme() == "rediss")
-        return base::usage_error("TLS to the store (rediss://) is not supported yet", "a TLS tunnel on this machine can stand between");
-    if (url.scheme() != "redis") return base::usage_error(fmt::format("{}:// is no scheme of a store", std::string(url.scheme())), kExample);
+    if (url.scheme() != "redis" && url.scheme() != "rediss")
+        return base::usage_error(fmt::format("{}:// is no scheme of a store", std::string(url.scheme())), kExample);
     gateway::SharedStore out;
     out.host = url.host_address();
+    out.tls = url.scheme() == "rediss";
     if (out.host.empty()) return base::usage_error("names no host", kExample);
     const std::string digits(url.port());
     const auto port = digits.empty() ? out.port : number_of(digits, 1, UINT16_MAX);

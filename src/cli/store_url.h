@@ -1,4 +1,4 @@
-// The address of a store of shared budgets: redis://[[user]:password@]HOST[:PORT][/DATABASE].
+// The address of a store of shared budgets: redis://[[user]:password@]HOST[:PORT][/DATABASE], with TLS rediss://.
 #pragma once
 
 #include <string_view>

@@ -61,6 +61,7 @@ struct SharedStore {
     enum class OnLoss { kOpen, kClosed };
     std::string host;
     std::uint16_t port = kDefaultStorePort;
+    bool tls = false;
     std::string user = {}, password = {};  ///< never shown
     int database = 0;
     std::string prefix = kDefaultStorePrefix;  ///< of its keys: gateways with the same one share

@@ -14,10 +14,12 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import urllib.request
 
 from gateway_test import KeepingUpstream, Program, exchange, parse, request
-from redis_store import Store
+from gateway_tls_test import make_certificate
+from redis_store import Store, free_port
 
 PROMPT = 10  # tokens that the server says a prompt had; the gateways set aside more for it
 
@@ -69,7 +71,7 @@ class Server(KeepingUpstream):
 
 
 @contextlib.contextmanager
-def gateways(count, server, store, budgets, shared=""):
+def gateways(count, server, store, budgets, shared="", up=True):
     """`count` gateways with one configuration; its file is `.config` of each."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         config = pathlib.Path(folder) / "gateway.toml"
@@ -80,7 +82,7 @@ def gateways(count, server, store, budgets, shared=""):
                for _ in range(count)]
         for each in out:
             each.config = config
-            wait_for(lambda each=each: not store or shared_budgets(each)["status"] == "up")
+            wait_for(lambda each=each: not (store and up) or shared_budgets(each)["status"] == "up")
         yield out
 
 
@@ -276,6 +278,20 @@ class Sharing(unittest.TestCase):
                 self.assertEqual(front.process.wait(10), 0)
                 self.assertEqual(looking.pairs("HGETALL", "{fullstop}:overall:3600000")["spent"], str(2 * (PROMPT + 300)), "a drain tells the last end")
                 looking.close()
+
+
+    def test_tls_is_spoken_and_the_certificate_checked(self):
+        with tempfile.TemporaryDirectory() as folder, Server() as server:
+            certificate, key = make_certificate(pathlib.Path(folder))
+            port = free_port()
+            with Store("--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-auth-clients", "no"):
+                with unittest.mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)):
+                    with gateways(1, server, f"rediss://127.0.0.1:{port}", window("overall", 3000)) as (front,):
+                        self.assertEqual(ask(front, 100)[0], 200)
+                        self.assertEqual(metric(front, 'asks_total{outcome="granted"}'), 1)
+                with gateways(1, server, f"rediss://127.0.0.1:{port}", window("overall", 3000), 'on_loss = "fail_closed"', up=False) as (front,):
+                    wait_for(lambda: "certificate" in shared_budgets(front)["detail"])
+                    self.assertEqual(ask(front, 100)[0], 503)
 
 
 class Script(unittest.TestCase):

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxReplyElements = 16;
 inline constexpr base::Duration kLease = std::chrono::seconds(60);
 /// A third of it: one renewal may be lost.
 inline constexpr base::Duration kRenewAfter = kLease / 3;
-/// Settlements under way or waiting for a store that is away: an hour at three answers a second, 2 MB.   the oldest are
+/// Settlements under way or waiting for a store that is away: an hour at three answers a second, 6 MB.   the oldest are
 /// forgotten, counted in a metric; their reservations then run out and count in full
 inline constexpr std::size_t kMaxKeptSettles = 10'000;
 /// Settlements and renewals on the wire at once: they come in bursts after a loss, and must not keep a request waiting.

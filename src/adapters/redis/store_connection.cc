@@ -18,7 +18,7 @@ bool is_no_script(const Reply& reply) { return reply.kind == Reply::Kind::kError
 void BudgetStore::connect(base::Instant, net::Actions& out) {
     connection_ = ++last_connection_;
     reader_ = ReplyReader();
-    out.emplace_back(net::Connect{.id = connection_, .endpoint = {.host = where_.host, .port = where_.port, .tls = false}, .timeout = where_.timeout});
+    out.emplace_back(net::Connect{.id = connection_, .endpoint = {.host = where_.host, .port = where_.port, .tls = where_.tls}, .timeout = where_.timeout});
 }
 
 void BudgetStore::greet(base::Instant now, net::Actions& out) {
