@@ -252,6 +252,16 @@ class Sharing(unittest.TestCase):
             self.assertEqual(looking("HGET", "{fullstop}:overall:3600000", "reserved"), "0")
             looking.close()
 
+    def test_a_store_that_hangs_holds_up_no_end(self):
+        with Store() as store, Server(seconds=0.2) as server, gateways(1, server, store.url, window("overall", 3000)) as (front,):
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                last = pool.submit(ask, front, 300)
+                wait_for(lambda: server.ledger.open > 0)
+                store.stop_answering()
+                front.process.send_signal(signal.SIGTERM)
+                self.assertEqual(last.result(10)[0], 200)
+            self.assertEqual(front.process.wait(5), 0)
+
     def test_passwords_reloads_and_the_end(self):
         with Store(password="open-sesame") as store, Server(seconds=0.4, share=1) as server:
             with gateways(1, server, store.url + "/5", window("overall", 3000)) as (front,):
@@ -341,6 +351,15 @@ class Script(unittest.TestCase):
         self.assertEqual([self.counts(name)[0] for name, _, _ in windows], [250, 250, 250])
         self.call("settle", "a", 250, 20, windows=windows)
         self.assertEqual([self.counts(name) for name, _, _ in windows], [(0, 20)] * 3)
+
+    def test_of_several_that_refuse_the_longest_wait_is_told(self):
+        windows = (("short", 600, 500), ("long", 60_000, 500), ("other", 600, 490))
+        self.call("reserve", "a", 450, windows=windows)
+        self.call("settle", "a", 450, 450, windows=windows)
+        granted, index, left, wait = self.call("reserve", "b", 100, windows=windows)
+        self.assertEqual((granted, index, left), (0, 2, 50))
+        self.assertTrue(50_000 < wait <= 60_000, wait)
+        self.assertEqual(self.call("reserve", "b", 495, windows=windows)[1::2], [3, -1], "never is longer than any wait")
 
     def test_told_twice_counts_once(self):
         for _ in range(2):
