@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace fullstop::gateway {
@@ -19,35 +19,25 @@ std::string shown(const SharedStore& store) {
 }
 
 void StoreMetrics::asked(Outcome outcome, base::Duration took) {
-    const double seconds = base::to_seconds(took);
     ++outcomes_[static_cast<std::size_t>(outcome)];
-    ++counts_[static_cast<std::size_t>(std::ranges::lower_bound(kBounds, seconds) - kBounds.begin())];
-    sum_ += seconds;
+    seconds_.add(base::to_seconds(took));
 }
 
 void StoreMetrics::write(std::string& out, const StoreState& state) const {
     const auto put = std::back_inserter(out);
-    const auto head = [&](std::string_view name, std::string_view type, std::string_view help) {
-        fmt::format_to(put, "# HELP fullstop_gateway_budget_{0} {2}\n# TYPE fullstop_gateway_budget_{0} {1}\n", name, type, help);
+    const auto number = [&](std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
+        introduce_metric(out, name, type, help);
+        fmt::format_to(put, "{} {}\n", name, value);
     };
-    head("store_up", "gauge", "0 while the store of shared budgets does not answer");
-    fmt::format_to(put, "fullstop_gateway_budget_store_up {}\n", state.up ? 1 : 0);
-    head("asks_total", "counter", "Requests by what the store said; lost: it said nothing, and on_loss let them pass or refused them");
-    for (std::size_t i = 0; i < kOutcomes.size(); ++i)
-        fmt::format_to(put, "fullstop_gateway_budget_asks_total{{outcome=\"{}\"}} {}\n", kOutcomes[i], outcomes_[i]);
-    head("ask_seconds", "histogram", "From asking the store until it answered or was given up");
-    std::int64_t below = 0;
-    for (std::size_t i = 0; i < kBounds.size(); ++i)
-        fmt::format_to(put, "fullstop_gateway_budget_ask_seconds_bucket{{le=\"{}\"}} {}\n", kBounds[i], below += counts_[i]);
-    below += counts_.back();
-    fmt::format_to(put,
-                   "fullstop_gateway_budget_ask_seconds_bucket{{le=\"+Inf\"}} {0}\nfullstop_gateway_budget_ask_seconds_sum {1}\n"
-                   "fullstop_gateway_budget_ask_seconds_count {0}\n",
-                   below, sum_);
-    head("settlements_kept", "gauge", "Settlements that the store has not confirmed yet");
-    fmt::format_to(put, "fullstop_gateway_budget_settlements_kept {}\n", state.kept);
-    head("settlements_dropped_total", "counter", "Settlements that were forgotten: too many, or the store refused them");
-    fmt::format_to(put, "fullstop_gateway_budget_settlements_dropped_total {}\n", state.dropped);
+    number("fullstop_gateway_budget_store_up", "gauge", "0 while the store of shared budgets does not answer", state.up ? 1 : 0);
+    const std::string_view asks = "fullstop_gateway_budget_asks_total", seconds = "fullstop_gateway_budget_ask_seconds";
+    introduce_metric(out, asks, "counter", "Requests by what the store said; lost: it said nothing, and on_loss let them pass or refused them");
+    for (std::size_t i = 0; i < kOutcomes.size(); ++i) fmt::format_to(put, "{}{{outcome=\"{}\"}} {}\n", asks, kOutcomes[i], outcomes_[i]);
+    introduce_metric(out, seconds, "histogram", "From asking the store until it answered or was given up");
+    seconds_.write(out, seconds, "");
+    number("fullstop_gateway_budget_settlements_kept", "gauge", "Settlements that the store has not confirmed yet", static_cast<std::int64_t>(state.kept));
+    number("fullstop_gateway_budget_settlements_dropped_total", "counter", "Settlements that were forgotten: too many, or the store refused them",
+           state.dropped);
 }
 
 }  // namespace fullstop::gateway

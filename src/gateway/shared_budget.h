@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "gateway/histogram.h"
 #include "gateway/policy.h"
 
 namespace fullstop::gateway {
@@ -63,8 +64,7 @@ private:
     /// From a store on this machine to the default timeout.
     static constexpr std::array<double, 7> kBounds = {0.0005, 0.001, 0.005, 0.02, 0.1, 0.25, 0.5};
     std::array<std::int64_t, 4> outcomes_{};
-    std::array<std::int64_t, kBounds.size() + 1> counts_{};
-    double sum_ = 0;
+    Histogram seconds_{kBounds};
 };
 
 /// HOST:PORT/DATABASE.
