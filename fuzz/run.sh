@@ -7,10 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 targets=("${@:2}")
-((${#targets[@]})) || targets=(request_fuzz framing_fuzz dialect_fuzz exchange_fuzz)
+((${#targets[@]})) || targets=(request_fuzz framing_fuzz dialect_fuzz exchange_fuzz store_fuzz)
 [[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
 ninja -C build-fuzz "${targets[@]}" >build-fuzz/build.log || { tail -n 30 build-fuzz/build.log >&2; exit 1; }
-mkdir -p build-fuzz/findings build-fuzz/seeds/{request,framing,dialect,exchange}_fuzz
+mkdir -p build-fuzz/findings build-fuzz/seeds/{request,framing,dialect,exchange,store}_fuzz
 # The targets' first two bytes are choice and pattern.
 for file in tests/golden/captures/*.raw; do
     for target in framing dialect exchange; do
@@ -19,6 +19,7 @@ for file in tests/golden/captures/*.raw; do
 done
 printf 'A0POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n' \
     >build-fuzz/seeds/request_fuzz/two
+printf 'A0*1\r\n:1\r\n*4\r\n:0\r\n:1\r\n:5\r\n:7\r\n-NOSCRIPT x\r\n*1\r\n:1\r\n*1\r\n:1\r\n*1\r\n:1\r\n-LOADING x\r\n' >build-fuzz/seeds/store_fuzz/replies
 status=0
 for target in "${targets[@]}"; do
     mkdir -p "build-fuzz/corpus/$target"
