@@ -40,7 +40,7 @@ struct Journal::State {
     void close() {
         run.elapsed = base::Duration(world.clock.wall().unix_ns - run.started.unix_ns);
         if (const auto finished = store->finish_run(run); !finished) say(finished.error(), "");
-        if (const auto lost = counts().lost; lost > 0) say(fmt::format("{} of {} answers have no record in {}", lost, seen, store->name()));
+        if (const auto lost = counts().lost; lost > 0) say(fmt::format("{} of {} answers may have no record in {}", lost, seen, store->name()));
     }
 };
 

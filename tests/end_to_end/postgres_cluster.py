@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A PostgreSQL of the test's own: made in a temporary folder, on a free loopback port, ended by its own process group. No other
+"""A PostgreSQL of the test's own: made in a temporary folder, on a free loopback port, ended by its own process id. No other
 server on the machine is touched. As root it runs as the user `postgres`, since the database refuses root.
 
     postgres_cluster.py COMMAND...     runs COMMAND with a cluster beside it: its URL in POSTGRES_URL, its password in PGPASSWORD"""
@@ -54,21 +54,32 @@ class Cluster:
         while time.monotonic() < end:
             if self.process is None or self.process.poll() is not None:  # after a kill, the old shared memory may be there for a moment
                 with (self.folder / "log").open("ab") as log:
-                    self.process = subprocess.Popen([*self._as_owner, programs() / "postgres", "-D", self.folder / "data", *words], stdout=log, stderr=log,
-                                                    cwd="/", start_new_session=True)
+                    self.process = subprocess.Popen([*self._as_owner, programs() / "postgres", "-D", self.folder / "data", *words], stdout=log, stderr=log, cwd="/")
             if self.psql("SELECT 1", check=False).returncode == 0:
                 return
             time.sleep(0.1)
         raise RuntimeError(f"the database does not start: {(self.folder / 'log').read_text()[-2000:]}")
 
+    def signal(self, number):
+        """To all its processes, the first one first; each of them is in a group of its own."""
+        own = f"PPid:\t{self.process.pid}\n"
+        children = []
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            with contextlib.suppress(OSError):
+                if own in status.read_text():
+                    children.append(int(status.parent.name))
+        for pid in [self.process.pid, *children]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def kill(self):
-        """The whole group at once, as kill -9 or a lost machine would."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """Everything at once, as kill -9 or a lost machine would."""
+        self.signal(signal.SIGKILL)
         self.process.wait(20)
 
     def __exit__(self, *_):
-        self.kill()
+        self.process.send_signal(signal.SIGQUIT)  # at once, without a word to its clients
+        self.process.wait(20)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database=OWNER, user=OWNER):

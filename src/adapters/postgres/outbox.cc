@@ -124,8 +124,9 @@ base::Result<void> Outbox::flush() {
     const std::size_t waiting = state.queue.size() + state.writing;
     const std::int64_t missing = std::exchange(state.lost, 0) + static_cast<std::int64_t>(waiting);
     if (missing == 0) return {};
-    base::Error why = state.trouble ? *state.trouble : state.last_loss.value_or(base::Error{base::ErrorKind::kUsage, "the database is too slow", ""});
-    why.message = fmt::format("{} records and readings did not reach the store {}: {}", missing, state.target.name, why.message);
+    base::Error why =
+        state.trouble ? *state.trouble : state.last_loss.value_or(base::Error{base::ErrorKind::kUsage, "the database did not take them in time", ""});
+    why.message = fmt::format("{} records and readings may be missing in the store {}: {}", missing, state.target.name, why.message);
     state.lost = missing;
     for (const Item& item : state.queue) state.bytes -= item.bytes;
     state.queue.clear();

@@ -32,7 +32,8 @@ public:
     void expect_run(const std::string& run);
     /// Error: the bound is reached, and it was not taken.
     base::Result<void> put(std::string_view run, std::variant<answer::Record, answer::Sample> item);
-    /// Waits, within the limit, until everything is written. Error: what is missing and why. Afterwards nothing is waiting.
+    /// Waits, within the limit, until everything is written. Error: what is missing and why; what waited is
+    /// dropped, but for a batch under way.
     base::Result<void> flush();
     store::Backlog backlog() const;
 

@@ -89,6 +89,7 @@ base::Result<void> Store::update_run(const answer::Run& run) {
 
 base::Result<void> Store::finish_run(const answer::Run& run) {
     auto written = state_->outbox->flush();
+    if (!written && state_->outbox->backlog().waiting > 0) return written;  // it is away, and has been waited for
     auto finished = state_->attempt("storing the run", [&] { store::update_run(*state_->connection, run, true); });
     return written ? finished : written;
 }

@@ -162,7 +162,7 @@ TEST_F(PostgresStore, AtTheBoundRecordsAreRefusedAndAtTheEndWhatIsMissingIsToldW
     const auto finished = store->finish_run(run_named("lost"));
     ASSERT_FALSE(finished);
     EXPECT_THAT(finished.error().message,
-                AllOf(HasSubstr(std::to_string(taken) + " records and readings did not reach"), HasSubstr("not currently accepting")));
+                AllOf(HasSubstr(std::to_string(taken) + " records and readings may be missing"), HasSubstr("not currently accepting")));
     EXPECT_EQ(store->backlog().lost, taken);
     database.open();
     EXPECT_EQ(reading()->load("lost").value().records.size(), 1U);
