@@ -336,7 +336,7 @@ int Session::conclude() {
     const report::Document document = report::make_document(run_, std::move(judgement));
     const std::string stored = store_ && !warned_ ? store_->name() : "";
     if (!words_.documents.to_standard_output()) {
-        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet), .stored = stored});
+        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet), .stored = stored, .store_is_named = !words_.store.empty()});
     }
     const auto written = write_documents(world_, words_.documents, document);
     if (!written) fail(world_, written.error());

@@ -37,6 +37,7 @@ bool is_document(const std::string& run) {
 struct Loaded {
     report::Document document;
     std::string stored;
+    bool store_is_named = false;
 };
 
 base::Result<Loaded> load(const World& world, const ReportWords& words) {
@@ -51,7 +52,7 @@ base::Result<Loaded> load(const World& world, const ReportWords& words) {
     if (!store) return std::unexpected(store.error());
     const auto run = (*store)->load(words.run);
     if (!run) return std::unexpected(run.error());
-    return Loaded{.document = report::make_document(*run, judge::judge(*run)), .stored = (*store)->name()};
+    return Loaded{.document = report::make_document(*run, judge::judge(*run)), .stored = (*store)->name(), .store_is_named = !words.store.empty()};
 }
 
 int list_runs(const World& world, const ReportWords& words) {
@@ -76,7 +77,8 @@ int run_report(const World& world, const ReportWords& words) {
     if (!loaded) return fail(world, loaded.error());
     if (auto written = write_documents(world, words.documents, loaded->document); !written) return fail(world, written.error());
     if (!words.documents.to_standard_output())
-        world.out << report::to_terminal(loaded->document, {.colour = wants_colour(world, words.quiet), .stored = loaded->stored});
+        world.out << report::to_terminal(loaded->document,
+                                         {.colour = wants_colour(world, words.quiet), .stored = loaded->stored, .store_is_named = loaded->store_is_named});
     return report::exit_code(loaded->document.judgement.verdict.value);
 }
 

@@ -166,7 +166,8 @@ void print_foot(const Document& document, const TerminalOptions& options, Page& 
     page.item(fmt::format("{}, model {}, {}", server_line(document), document.model.empty() ? "not named" : document.model,
                           counted(static_cast<std::int64_t>(document.rows.size()), "answer")));
     if (document.experiment.reduced) page.item(*document.experiment.reduced);
-    page.item(options.stored.empty() ? "not stored" : fmt::format("stored in {}; again with: fullstop report {}", options.stored, document.id));
+    const std::string where = options.store_is_named ? " --store " + options.stored : "";
+    page.item(options.stored.empty() ? "not stored" : fmt::format("stored in {}; again with: fullstop report {}{}", options.stored, document.id, where));
 }
 
 }  // namespace

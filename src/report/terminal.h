@@ -10,7 +10,8 @@ namespace fullstop::report {
 
 struct TerminalOptions {
     bool colour = false;
-    std::string stored;  ///< where the run is kept; "" when it is not
+    std::string stored;           ///< where the run is kept; "" when it is not
+    bool store_is_named = false;  ///< not in the user's state folder: found with --store only
 };
 
 std::string to_terminal(const Document& document, const TerminalOptions& options);
