@@ -183,10 +183,7 @@ void Connection::take_results(const Rows* each) {
             failure.emplace(one_line(PQresultErrorMessage(result.get())), state == nullptr ? "" : state, false);
         }
     }
-    if (failure) {
-        failure->lost = !usable();
-        throw *failure;
-    }
+    if (failure) throw Failure(failure->what(), failure->state, !usable());
     if (unreadable) std::rethrow_exception(unreadable);
 }
 

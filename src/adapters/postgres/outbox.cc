@@ -163,13 +163,16 @@ void Outbox::State::write(std::span<const Item> rest) {
     in_doubt = false;
     while (!ending && !rest.empty()) {
         const auto items = rest.first(std::min(at_once, rest.size()));
+        const bool kept = connection && connection->usable();  // it may have died since it was used
         try {
             write_at_once(items);
             settle(items, nullptr);
             rest = rest.subspan(items.size());
         } catch (const Failure& failure) {
             const base::Error why = explain(failure, target, "storing answers");
-            if (!is_the_records_fault(failure)) {
+            if (failure.lost && kept) {
+                connection.reset();
+            } else if (!is_the_records_fault(failure)) {
                 pause(why);
             } else if (items.size() > 1) {
                 at_once = 1;  // which of them?
