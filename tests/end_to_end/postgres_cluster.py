@@ -47,9 +47,9 @@ class Cluster:
         return self
 
     def start(self):
-        """fsync is off: the machine does not crash, only the processes do."""
+        """fsync is off: the machine does not crash, only the processes do. All memory it shares lies in its folder, and goes with it."""
         words = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}", "-c", f"unix_socket_directories={self.folder}",
-                 "-c", "max_connections=40", "-c", "shared_buffers=16MB"]
+                 "-c", "max_connections=40", "-c", "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB"]
         end = time.monotonic() + READY_S
         while time.monotonic() < end:
             if self.process is None or self.process.poll() is not None:  # after a kill, the old shared memory may be there for a moment
