@@ -18,7 +18,7 @@ struct Journal::State {
     std::unique_ptr<store::Store> store;
     answer::Run run;
     std::int64_t seen = 0, refused = 0;
-    bool away = false;
+    bool away = false, refusal_said = false;
 
     gateway::RecordCounts counts() const {
         const store::Backlog backlog = store->backlog();
@@ -32,10 +32,12 @@ struct Journal::State {
         if (!added && refused++ == 0) say(added.error(), "; answers are missing there from now on");
     }
     void look() {
-        const auto trouble = store->backlog().trouble;
+        const store::Backlog backlog = store->backlog();
+        const auto& trouble = backlog.trouble;
         if (trouble && !away) say(*trouble, "; the relay goes on, and records wait");
         if (!trouble && away) say(fmt::format("{} is back", store->name()));
         away = trouble.has_value();
+        if (backlog.refusal && !std::exchange(refusal_said, true)) say(*backlog.refusal, "; such a record is left out");
     }
     void close() {
         run.elapsed = base::Duration(world.clock.wall().unix_ns - run.started.unix_ns);

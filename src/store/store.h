@@ -37,6 +37,7 @@ enum class Access {
 struct Backlog {
     std::int64_t waiting = 0;
     std::int64_t lost = 0;               ///< taken, and then refused by the database
+    std::optional<base::Error> refusal;  ///< why the last of those was
     std::optional<base::Error> trouble;  ///< why nothing is written at the moment
 };
 

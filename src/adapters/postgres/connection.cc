@@ -146,7 +146,7 @@ bool Connection::usable() const { return connection_ && PQstatus(connection_.get
 void Connection::flush() {
     for (int left = PQflush(connection_.get()); left != 0; left = PQflush(connection_.get())) {
         if (left < 0) fail(one_line(PQerrorMessage(connection_.get())), true);
-        wait(true, kReplyTimeout);
+        wait(true, reply_limit_);
         // While it cannot take more it may be waiting for us to read.
         if (PQconsumeInput(connection_.get()) == 0) fail(one_line(PQerrorMessage(connection_.get())), true);
     }
@@ -166,7 +166,7 @@ void Connection::take_results(const Rows* each) {
     std::exception_ptr unreadable;  // the rest is taken off the line all the same
     while (true) {
         while (PQisBusy(connection_.get()) != 0) {
-            wait(false, kReplyTimeout);
+            wait(false, reply_limit_);
             if (PQconsumeInput(connection_.get()) == 0) fail(one_line(PQerrorMessage(connection_.get())), true);
         }
         const Result result(PQgetResult(connection_.get()), PQclear);

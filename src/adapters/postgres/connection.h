@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "adapters/postgres/limits.h"
 #include "adapters/postgres/target.h"
 #include "base/time.h"
 #include "store/database.h"
@@ -36,6 +37,8 @@ public:
     void select(const store::Statement& statement, std::span<const store::Value> values, const std::function<void(const store::Row&)>& each) override;
     void begin_reading() override { run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); }
     void end_reading() noexcept override;
+    /// How long it may be silent while it owes a reply [kReplyTimeout].
+    void limit_replies(base::Duration limit) { reply_limit_ = limit; }
     /// False after a failure that nothing can follow.
     bool usable() const;
 
@@ -55,6 +58,7 @@ private:
     [[noreturn]] void fail(const std::string& words, bool lost);
 
     const std::atomic<bool>& ending_;
+    base::Duration reply_limit_ = kReplyTimeout;
     std::unique_ptr<pg_conn, Close> connection_;
     std::map<const store::Statement*, std::string> prepared_;
 };

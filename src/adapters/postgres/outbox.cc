@@ -111,7 +111,10 @@ base::Result<void> Outbox::put(std::string_view run, std::variant<answer::Record
 
 store::Backlog Outbox::backlog() const {
     const std::lock_guard held(state_->lock);
-    return {.waiting = static_cast<std::int64_t>(state_->queue.size() + state_->writing), .lost = state_->lost, .trouble = state_->trouble};
+    return {.waiting = static_cast<std::int64_t>(state_->queue.size() + state_->writing),
+            .lost = state_->lost,
+            .refusal = state_->last_loss,
+            .trouble = state_->trouble};
 }
 
 base::Result<void> Outbox::flush() {

@@ -16,7 +16,9 @@ namespace fullstop::adapters::postgres {
 struct Store::State {
     Target target;
     store::Access access;
-    std::atomic<bool> ending = false;  ///< never: whoever waits here is waited for
+    OutboxLimits limits;
+    base::Duration patience = kReplyTimeout;  ///< with the database's silence
+    std::atomic<bool> ending = false;         ///< never: whoever waits here is waited for
     std::unique_ptr<Connection> connection;
     std::unique_ptr<Outbox> outbox;
 
@@ -51,6 +53,7 @@ private:
     }
     void connect() {
         connection = std::make_unique<Connection>(target, ending);
+        connection->limit_replies(patience);
         use_schema(*connection);
     }
 };
@@ -64,6 +67,7 @@ base::Result<std::unique_ptr<Store>> Store::open(const std::string& url, store::
     auto state = std::make_unique<State>();
     state->target = std::move(*target);
     state->access = access;
+    state->limits = limits;
     const auto ready = state->attempt("opening it", [&] { return prepare(*state->connection, state->target, access); });
     if (!ready) return std::unexpected(ready.error());
     if (!*ready) return std::unexpected(ready->error());
@@ -90,6 +94,8 @@ base::Result<void> Store::update_run(const answer::Run& run) {
 base::Result<void> Store::finish_run(const answer::Run& run) {
     auto written = state_->outbox->flush();
     if (!written && state_->outbox->backlog().waiting > 0) return written;  // it is away, and has been waited for
+    state_->patience = state_->limits.flush;                                // a program that ends waits for nobody long
+    if (state_->connection) state_->connection->limit_replies(state_->patience);
     auto finished = state_->attempt("storing the run", [&] { store::update_run(*state_->connection, run, true); });
     return written ? finished : written;
 }

@@ -177,6 +177,7 @@ TEST_F(PostgresStore, ARecordThatTheDatabaseRefusesIsCountedAndKeepsNoOtherBack)
     const auto finished = store->finish_run(run_named("mixed"));
     ASSERT_FALSE(finished);
     EXPECT_THAT(finished.error().message, AllOf(HasSubstr("2 records"), HasSubstr("records_id_check")));
+    EXPECT_THAT(store->backlog().refusal->message, HasSubstr("records_id_check"));
     EXPECT_EQ(store->load("mixed").value().records.size(), 3U);
 }
 
@@ -189,6 +190,16 @@ TEST_F(PostgresStore, TablesThatAreTakenAwayForAWhileCostNothing) {
     database.run("ALTER TABLE fullstop.elsewhere RENAME TO records");
     EXPECT_TRUE(store->finish_run(run_named("moved")));
     EXPECT_EQ(store->load("moved").value().records.size(), 1U);
+}
+
+TEST_F(PostgresStore, TheEndOfARunWaitsForASilentDatabaseNoLongerThanItMay) {
+    auto store = writing({.flush = std::chrono::milliseconds(200)});
+    ASSERT_TRUE(store->begin_run(run_named("silent")));
+    Connection other(parse_url(database.url()).value(), database.never);
+    other.run("BEGIN; LOCK TABLE fullstop.runs IN ACCESS EXCLUSIVE MODE");
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_THAT(store->finish_run(run_named("silent")).error().message, HasSubstr("no reply within 0.2 s"));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 TEST_F(PostgresStore, ADamagedRowIsReportedAsDamage) {
