@@ -15,13 +15,16 @@ namespace fullstop::adapters::postgres {
 
 struct Store::State {
     Target target;
-    store::Access access;
     OutboxLimits limits;
     base::Duration patience = kReplyTimeout;  ///< with the database's silence
     std::atomic<bool> ending = false;         ///< never: whoever waits here is waited for
     std::unique_ptr<Connection> connection;
     std::unique_ptr<Outbox> outbox;
 
+    void be_patient(base::Duration limit) {
+        patience = limit;
+        if (connection) connection->limit_replies(limit);
+    }
     /// One transaction, or reading. A connection that died since its last use is replaced.
     template <class Work>
     auto attempt(const char* doing, Work work) -> base::Result<std::invoke_result_t<Work>> {
@@ -66,7 +69,6 @@ base::Result<std::unique_ptr<Store>> Store::open(const std::string& url, store::
     if (!target) return std::unexpected(target.error());
     auto state = std::make_unique<State>();
     state->target = std::move(*target);
-    state->access = access;
     state->limits = limits;
     const auto ready = state->attempt("opening it", [&] { return prepare(*state->connection, state->target, access); });
     if (!ready) return std::unexpected(ready.error());
@@ -94,9 +96,9 @@ base::Result<void> Store::update_run(const answer::Run& run) {
 base::Result<void> Store::finish_run(const answer::Run& run) {
     auto written = state_->outbox->flush();
     if (!written && state_->outbox->backlog().waiting > 0) return written;  // it is away, and has been waited for
-    state_->patience = state_->limits.flush;                                // a program that ends waits for nobody long
-    if (state_->connection) state_->connection->limit_replies(state_->patience);
+    state_->be_patient(state_->limits.flush);                               // a program that ends waits for nobody long
     auto finished = state_->attempt("storing the run", [&] { store::update_run(*state_->connection, run, true); });
+    state_->be_patient(kReplyTimeout);
     return written ? finished : written;
 }
 
