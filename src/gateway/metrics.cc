@@ -60,7 +60,7 @@ void Metrics::write_queue(std::string& out, const Queue& queue) const {
 std::string records_text(const RecordCounts& counts) {
     std::string out;
     const auto put = [&](std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
-        head(out, name, type, help);
+        introduce_metric(out, name, type, help);
         fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
     };
     put("fullstop_gateway_records_total", "counter", "Answers that the store should have a record of", counts.seen);
