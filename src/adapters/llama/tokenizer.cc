@@ -140,12 +140,11 @@ base::Result<std::vector<TokenId>> chat_tokens(const ChatTemplate& form, const T
     const auto parts = form.render(messages);
     if (!parts) return std::unexpected(parts.error());
     std::string_view control;
-    std::vector<answer::Message> harmless(messages.begin(), messages.end());
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        if (control.empty()) control = tokenizer.control_in(messages[i].content);
-        harmless[i].content = tokenizer.broken(messages[i].content);
-    }
+    for (const answer::Message& message : messages)
+        if (control.empty()) control = tokenizer.control_in(message.content);
     if (control.empty() && !tokenizer.messages_make_control(*parts)) return tokenizer.tokenize(joined(*parts));
+    std::vector<answer::Message> harmless(messages.begin(), messages.end());
+    for (answer::Message& message : harmless) message.content = tokenizer.broken(message.content);
     // What the engine takes for the template's must not depend on what was written: some filters lose track of it.
     const auto without = form.render(harmless);
     if (without && tokenizer.controls_of_template(*parts) == tokenizer.controls_of_template(*without))
