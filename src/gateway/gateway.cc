@@ -213,7 +213,7 @@ void Gateway::count(const Exchange& exchange, base::Instant now) {
     metrics_.continued(exchange.parts_before());
     const auto& status = exchange.record().status;
     metrics_.genai(exchange.record(), {.path = exchange.work().path,
-                                       .stream = exchange.work().stream,
+                                       .stream = exchange.work().stream && exchange.parts_before() == 0,  // else its times are of no one server
                                        .whole = end.whole && status && *status < 300,
                                        .cause = end.cause,
                                        .elapsed = exchange.age(now)});
