@@ -42,7 +42,7 @@ SimulatedBackend::SimulatedBackend(Options options, engine::CostModel cost)
              .max_sequences = options_.max_sequences,
              .vocabulary = kVocabulary,
              .threads = 1,
-             .shares = !options.streams,
+             .shares = !options_.streams,
              .pads = false},
       noise_(base::Random(options_.seed).fork(1)) {}
 

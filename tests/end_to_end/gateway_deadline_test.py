@@ -17,6 +17,8 @@ from gateway_test import front_of
 from llama_server import LlamaServer
 
 LIMIT_MS = 2000
+TOKENS = 100  # about 1.5 s for one user here, 6 s for each of eight
+TOPICS = ("bread", "rivers", "bees", "a farm", "the moon", "ships")
 
 
 class TotalDeadline(unittest.TestCase):
@@ -24,10 +26,12 @@ class TotalDeadline(unittest.TestCase):
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             document, store = pathlib.Path(folder) / "run.json", pathlib.Path(folder) / "answers.sqlite"
-            with LlamaServer("-c", "8192", "-np", "8") as server, front_of([server.url], "--total", "2s", "--store", store) as front:
+            prompts = pathlib.Path(folder) / "prompts.jsonl"
+            prompts.write_text("".join(json.dumps({"id": topic, "prompt": f"Write a long essay about {topic}."}) + "\n" for topic in TOPICS))
+            with LlamaServer("-c", "8192", "-np", "8", "-t", "1") as server, front_of([server.url], "--total", "2s", "--store", store) as front:
                 cls.result = subprocess.run(
-                    [os.environ["FULLSTOP"], "probe", front.url, "--control", server.url, "--quick", "--levels", "1,8", "--max-tokens", "120",
-                     "--store", "none", "--quiet", "--json", document], capture_output=True, text=True, timeout=400, check=False)
+                    [os.environ["FULLSTOP"], "probe", front.url, "--control", server.url, "--quick", "--budget", "5m", "--levels", "1,8", "--max-tokens", str(TOKENS),
+                     "--prompts", prompts, "--store", "none", "--quiet", "--json", document], capture_output=True, text=True, timeout=400, check=False)
                 front.process.send_signal(signal.SIGTERM)
                 front.process.wait(20)
             print("\n" + cls.result.stdout)
