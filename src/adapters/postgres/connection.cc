@@ -2,7 +2,6 @@
 #include "adapters/postgres/connection.h"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <exception>
 #include <vector>
 
+#include "adapters/postgres/libpq.h"
 #include "adapters/postgres/limits.h"
 #include "adapters/postgres/text_escape.h"
 #include "adapters/postgres/trouble.h"
@@ -20,7 +20,7 @@ namespace fullstop::adapters::postgres {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+using Result = std::unique_ptr<PGresult, decltype(&::PQclear)>;
 
 std::string big_endian(std::uint64_t value) {
     std::string bytes(8, '\0');
@@ -66,14 +66,14 @@ public:
     explicit CurrentRow(const PGresult* result) : result_(result) {}
     std::int64_t integer(int column) const override { return static_cast<std::int64_t>(number(column)); }
     std::optional<double> real(int column) const override {
-        if (PQgetisnull(result_, 0, column) != 0) return std::nullopt;
+        if (pq().PQgetisnull(result_, 0, column) != 0) return std::nullopt;
         return std::bit_cast<double>(number(column));
     }
     std::string text(int column) const override { return unescaped(bytes(column)); }
     std::string blob(int column) const override { return std::string(bytes(column)); }
 
 private:
-    std::string_view bytes(int column) const { return {PQgetvalue(result_, 0, column), static_cast<std::size_t>(PQgetlength(result_, 0, column))}; }
+    std::string_view bytes(int column) const { return {pq().PQgetvalue(result_, 0, column), static_cast<std::size_t>(pq().PQgetlength(result_, 0, column))}; }
     std::uint64_t number(int column) const {
         const std::string_view raw = bytes(column);
         store::expect(raw.size() == 8, "a number of eight bytes");
@@ -92,19 +92,19 @@ base::Duration connect_limit(const Target& target) {
 
 }  // namespace
 
-void Connection::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
+void Connection::Close::operator()(pg_conn* connection) const { pq().PQfinish(connection); }
 
 Connection::Connection(const Target& target, const std::atomic<bool>& ending) : ending_(ending) {
     std::vector<const char*> keys, values;
     for (const auto& [key, value] : target.options) keys.push_back(key.c_str()), values.push_back(value.c_str());
     keys.push_back(nullptr), values.push_back(nullptr);
-    connection_.reset(PQconnectStartParams(keys.data(), values.data(), 0));
+    connection_.reset(pq().PQconnectStartParams(keys.data(), values.data(), 0));
     if (!connection_) throw Failure("no memory for a connection", "", true);
-    PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
-    PQsetErrorVerbosity(connection_.get(), PQERRORS_VERBOSE);  // so that a refused connection tells its SQLSTATE
+    pq().PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
+    pq().PQsetErrorVerbosity(connection_.get(), PQERRORS_VERBOSE);  // so that a refused connection tells its SQLSTATE
     connect(connect_limit(target));
-    PQsetnonblocking(connection_.get(), 1);
-    PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
+    pq().PQsetnonblocking(connection_.get(), 1);
+    pq().PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
 }
 
 Connection::~Connection() = default;
@@ -113,12 +113,12 @@ void Connection::connect(base::Duration limit) {
     const auto end = Clock::now() + limit;
     PostgresPollingStatusType next = PGRES_POLLING_WRITING;  // before the first call, says libpq
     while (next != PGRES_POLLING_OK) {
-        if (next == PGRES_POLLING_FAILED || PQstatus(connection_.get()) == CONNECTION_BAD) {
-            const Refusal refusal = read_refusal(PQerrorMessage(connection_.get()));
+        if (next == PGRES_POLLING_FAILED || pq().PQstatus(connection_.get()) == CONNECTION_BAD) {
+            const Refusal refusal = read_refusal(pq().PQerrorMessage(connection_.get()));
             throw Failure(refusal.words, refusal.state, true);
         }
         wait(next == PGRES_POLLING_WRITING, std::max<base::Duration>(end - Clock::now(), base::Duration::zero()));
-        next = PQconnectPoll(connection_.get());
+        next = pq().PQconnectPoll(connection_.get());
     }
 }
 
@@ -128,8 +128,8 @@ void Connection::wait(bool writable, base::Duration limit) {
     while (!ending_) {
         const auto left = end - Clock::now();
         if (left <= base::Duration::zero()) fail(fmt::format("no reply within {:g} s", base::to_seconds(limit)), true);
-        pollfd socket{.fd = PQsocket(connection_.get()), .events = static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), .revents = 0};
-        if (PQstatus(connection_.get()) != CONNECTION_OK) socket.events = static_cast<short>(writable ? POLLOUT : POLLIN);
+        pollfd socket{.fd = pq().PQsocket(connection_.get()), .events = static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), .revents = 0};
+        if (pq().PQstatus(connection_.get()) != CONNECTION_OK) socket.events = static_cast<short>(writable ? POLLOUT : POLLIN);
         const auto slice = std::chrono::ceil<std::chrono::milliseconds>(std::min<base::Duration>(left, kLookForEnd));
         if (poll(&socket, 1, static_cast<int>(slice.count())) > 0) return;
     }
@@ -141,22 +141,22 @@ void Connection::fail(const std::string& words, bool lost) {
     throw Failure(words, "", lost);
 }
 
-bool Connection::usable() const { return connection_ && PQstatus(connection_.get()) == CONNECTION_OK; }
+bool Connection::usable() const { return connection_ && pq().PQstatus(connection_.get()) == CONNECTION_OK; }
 
 void Connection::flush() {
-    for (int left = PQflush(connection_.get()); left != 0; left = PQflush(connection_.get())) {
-        if (left < 0) fail(one_line(PQerrorMessage(connection_.get())), true);
+    for (int left = pq().PQflush(connection_.get()); left != 0; left = pq().PQflush(connection_.get())) {
+        if (left < 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
         wait(true, reply_limit_);
         // While it cannot take more it may be waiting for us to read.
-        if (PQconsumeInput(connection_.get()) == 0) fail(one_line(PQerrorMessage(connection_.get())), true);
+        if (pq().PQconsumeInput(connection_.get()) == 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
     }
 }
 
 /// After one of libpq's calls that hand over a statement.
 void Connection::send(int accepted) {
     if (accepted == 0) {
-        const std::string words = one_line(PQerrorMessage(connection_.get()));
-        fail(words, PQstatus(connection_.get()) != CONNECTION_OK);
+        const std::string words = one_line(pq().PQerrorMessage(connection_.get()));
+        fail(words, pq().PQstatus(connection_.get()) != CONNECTION_OK);
     }
 }
 
@@ -165,13 +165,13 @@ void Connection::take_results(const Rows* each) {
     std::optional<Failure> failure;
     std::exception_ptr unreadable;  // the rest is taken off the line all the same
     while (true) {
-        while (PQisBusy(connection_.get()) != 0) {
+        while (pq().PQisBusy(connection_.get()) != 0) {
             wait(false, reply_limit_);
-            if (PQconsumeInput(connection_.get()) == 0) fail(one_line(PQerrorMessage(connection_.get())), true);
+            if (pq().PQconsumeInput(connection_.get()) == 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
         }
-        const Result result(PQgetResult(connection_.get()), PQclear);
+        const Result result(pq().PQgetResult(connection_.get()), pq().PQclear);
         if (!result) break;
-        const ExecStatusType status = PQresultStatus(result.get());
+        const ExecStatusType status = pq().PQresultStatus(result.get());
         if (status == PGRES_SINGLE_TUPLE && each != nullptr && !unreadable) {
             try {
                 (*each)(CurrentRow(result.get()));
@@ -179,8 +179,8 @@ void Connection::take_results(const Rows* each) {
                 unreadable = std::current_exception();
             }
         } else if (status == PGRES_FATAL_ERROR && !failure) {
-            const char* state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
-            failure.emplace(one_line(PQresultErrorMessage(result.get())), state == nullptr ? "" : state, false);
+            const char* state = pq().PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+            failure.emplace(one_line(pq().PQresultErrorMessage(result.get())), state == nullptr ? "" : state, false);
         }
     }
     if (failure) throw Failure(failure->what(), failure->state, !usable());
@@ -189,7 +189,7 @@ void Connection::take_results(const Rows* each) {
 
 void Connection::run(const std::string& sql) {
     if (!usable()) throw Failure("the connection is gone", "", true);
-    send(PQsendQuery(connection_.get(), sql.c_str()));
+    send(pq().PQsendQuery(connection_.get(), sql.c_str()));
     take_results(nullptr);
 }
 
@@ -197,7 +197,7 @@ const std::string& Connection::prepared(const store::Statement& statement) {
     const auto found = prepared_.find(&statement);
     if (found != prepared_.end()) return found->second;
     const std::string name = fmt::format("fullstop_{}", prepared_.size());
-    send(PQsendPrepare(connection_.get(), name.c_str(), statement.sql.c_str(), 0, nullptr));
+    send(pq().PQsendPrepare(connection_.get(), name.c_str(), statement.sql.c_str(), 0, nullptr));
     take_results(nullptr);
     return prepared_[&statement] = name;
 }
@@ -206,7 +206,7 @@ void Connection::send_prepared(const store::Statement& statement, std::span<cons
     if (!usable()) throw Failure("the connection is gone", "", true);
     const std::string& name = prepared(statement);
     const Parameters parameters(values);
-    send(PQsendQueryPrepared(connection_.get(), name.c_str(), parameters.count(), parameters.pointers(), parameters.lengths(), parameters.formats(), 1));
+    send(pq().PQsendQueryPrepared(connection_.get(), name.c_str(), parameters.count(), parameters.pointers(), parameters.lengths(), parameters.formats(), 1));
 }
 
 void Connection::execute(const store::Statement& statement, std::span<const store::Value> values) {
@@ -216,7 +216,7 @@ void Connection::execute(const store::Statement& statement, std::span<const stor
 
 void Connection::select(const store::Statement& statement, std::span<const store::Value> values, const Rows& each) {
     send_prepared(statement, values);
-    PQsetSingleRowMode(connection_.get());  // a run's rows need not fit into memory twice
+    pq().PQsetSingleRowMode(connection_.get());  // a run's rows need not fit into memory twice
     take_results(&each);
 }
 

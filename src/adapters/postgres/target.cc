@@ -3,9 +3,10 @@
 #include "adapters/postgres/target.h"
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 #include <memory>
+
+#include "adapters/postgres/libpq.h"
 
 namespace fullstop::adapters::postgres {
 namespace {
@@ -63,9 +64,10 @@ base::Result<Target> parse_url(const std::string& url) {
     if (at != std::string_view::npos && (rest.find('@') != at || rest.find_first_of("/?") < at))
         return base::usage_error("the URL of the database has an '@', '/' or '?' where none belongs",
                                  "inside a user's name or password write %40 for '@', %2F for '/' and %3F for '?'");
+    if (auto there = load_libpq(); !there) return std::unexpected(there.error());
     char* trouble = nullptr;
-    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> read(PQconninfoParse(url.c_str(), &trouble), PQconninfoFree);
-    const std::unique_ptr<char, decltype(&PQfreemem)> words(trouble, PQfreemem);
+    const std::unique_ptr<PQconninfoOption, decltype(&::PQconninfoFree)> read(pq().PQconninfoParse(url.c_str(), &trouble), pq().PQconninfoFree);
+    const std::unique_ptr<char, decltype(&::PQfreemem)> words(trouble, pq().PQfreemem);
     if (!read) return base::usage_error("the URL of the database cannot be read: " + without_secrets(words ? words.get() : "no memory", rest), kForExample);
     Target target;
     for (const PQconninfoOption* option = read.get(); option->keyword != nullptr; ++option)
