@@ -256,6 +256,17 @@ TEST(SharedBeginning, AnotherClientComputesItsOwn) {
     EXPECT_EQ(run.backend.shares, 0);
 }
 
+TEST(SharedBeginning, NobodyWaitsForAnAnswerOfALowerClassToComputeIt) {
+    for (const Priority first : {Priority::kNormal, Priority::kBatch}) {
+        Served run(Tokens{128}, 4, Tokens{512}, AdmissionMode::kReserve);
+        run.ask(1, kSystem + "a\n", 20, {.priority = first});
+        run.ask(2, kSystem + "b\n", 20);
+        run.step();
+        EXPECT_EQ(run.engine.occupancy().running, first == Priority::kBatch ? 2 : 1);
+        run.run();
+    }
+}
+
 /// The one whose cells they were is paused and ends elsewhere: the others keep them.
 TEST(SharedBeginning, ItOutlivesTheAnswerThatComputedIt) {
     for (const base::Bytes host : {kDefaultHostMemory, kNoHost}) {

@@ -189,12 +189,12 @@ std::optional<BlockPool::Beginning> Engine::shareable(const Sequence& head, std:
 }
 
 /// One that runs is at the beginning that `head` has too, and will soon have computed it: waiting for it costs a few steps and
-/// saves computing and keeping it twice.
+/// saves computing and keeping it twice. Nobody waits for one of a lower class, whose prompt may have to wait itself.
 bool Engine::comes_soon(const Sequence& head) const {
     if (!backend_.facts().shares || !head.snapshot.empty()) return false;
     const auto tokens = std::span<const TokenId>(head.tokens).first(head.tokens.size() - 1);
     return std::ranges::any_of(running_, [&](const Owned& other) {
-        if (other->client != head.client || other->missing().count <= 1) return false;
+        if (other->client != head.client || other->missing().count <= 1 || other->priority > head.priority) return false;
         const Tokens common = common_beginning(other->tokens, tokens);
         const Tokens whole{common.count / pool_.block_size().count * pool_.block_size().count};
         return whole >= other->in_kv + kLeastAwaited;
