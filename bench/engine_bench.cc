@@ -19,6 +19,7 @@
 #include "adapters/llama/backend.h"
 #include "base/random.h"
 #include "engine/engine.h"
+#include "engine/measure_passes.h"
 
 namespace {
 
@@ -38,6 +39,12 @@ struct Settings {
 
 base::Instant now() { return base::Instant(std::chrono::duration_cast<base::Duration>(std::chrono::steady_clock::now().time_since_epoch())); }
 
+class Clock final : public base::Clock {
+public:
+    base::Instant now() const override { return ::now(); }
+    base::WallTime wall() const override { return {}; }
+};
+
 double seconds(base::Duration time) { return base::to_seconds(time); }
 
 /// `length` tokens that no other prompt begins with.
@@ -51,7 +58,8 @@ std::string prompt_of(const engine::Backend& backend, std::int64_t length, int n
 class Bench {
 public:
     Bench(engine::Backend& backend, const Settings& settings)
-        : backend_(backend), engine_(backend, {.host_memory = base::Bytes{0}, .itl_target = settings.itl_target}) {
+        : backend_(backend),
+          engine_(backend, {.host_memory = base::Bytes{0}, .itl_target = settings.itl_target, .cost = settings.itl_target ? costs(backend) : std::nullopt}) {
         for (engine::TokenId token = 0; token < backend.facts().vocabulary; ++token)
             if (backend.is_end(token)) sampling_.logit_bias.emplace_back(token, -1e9F);
         sampling_.temperature = 0;
@@ -85,6 +93,13 @@ public:
     base::Duration outside() const { return outside_; }
 
 private:
+    /// As `fullstop serve` measures them when it starts.
+    static std::optional<engine::CostModel> costs(engine::Backend& backend) {
+        const Clock clock;
+        auto measured = engine::measure_passes(backend, clock, engine::kBriefly, [] { return false; }, [](double) {});
+        return engine::CostModel::fit(std::move(measured.passes)).value();
+    }
+
     engine::Backend& backend_;
     engine::Engine engine_;
     engine::Sampling sampling_;

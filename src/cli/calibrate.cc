@@ -10,13 +10,13 @@
 #include "cli/interruptible.h"
 #include "cli/trial_run.h"
 #include "cli/version.h"
+#include "engine/measure_passes.h"
 #include "report/text.h"
 
 namespace fullstop::cli {
 namespace {
 
-/// On two idle cores the built-in model needs half of this; a model that is slower gets fewer points.
-constexpr base::Duration kBudget = std::chrono::seconds(90), kTrialBudget = std::chrono::seconds(30);
+constexpr base::Duration kTrialBudget = std::chrono::seconds(30);
 constexpr base::Tokens kUnifiedPool{5120}, kStreamWindow{1024};
 /// A fit that misses by more says that the machine was busy, or that its times follow another law.
 constexpr double kPoorFit = 0.25;
@@ -33,7 +33,7 @@ bool measure(const World& world, engine::Backend& backend, bool drawn, Measureme
     const bool interrupted = run_interruptibly(
         [&](const std::atomic<bool>& stop) {
             const auto stopped = [&] { return stop.load(); };
-            MeasuredCosts costs = measure_passes(backend, world.clock, kBudget, stopped, [&](double done) { share = 0.8 * done; });
+            engine::MeasuredCosts costs = engine::measure_passes(backend, world.clock, engine::kThoroughly, stopped, [&](double done) { share = 0.8 * done; });
             out.swaps = std::move(costs.swaps);
             if (stopped() || costs.passes.empty()) return;
             out.model = engine::CostModel::fit(std::move(costs.passes));
@@ -73,7 +73,7 @@ int calibrate(const World& world, const ServeWords& words, bool quiet) {
     if (!backend) return fail(world, backend.error());
     if (!quiet)
         world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", key.model, key.layout, key.kv_type,
-                                 report::counted(key.threads, "thread"), report::short_time(kBudget + kTrialBudget));
+                                 report::counted(key.threads, "thread"), report::short_time(engine::kThoroughly.budget + kTrialBudget));
     Measurement measurement;
     if (measure(world, **backend, !quiet && world.err_is_terminal, measurement)) {
         world.err << "fullstop: interrupted; a half measured table would mislead, so none was kept\n";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/trial_run.h"
+#include "engine/measure_passes.h"
 #include "simulator/simulated_backend.h"
 
 namespace fullstop::cli {
@@ -42,7 +43,12 @@ private:
     mutable base::Instant now_{};
 };
 
-engine::CostModel calibrated(bool streams, double noise) {
+engine::MeasurePlan unhurried(engine::MeasurePlan plan) {
+    plan.budget = std::chrono::hours(1);
+    return plan;
+}
+
+engine::CostModel calibrated(bool streams, double noise, const engine::MeasurePlan& plan = engine::kThoroughly) {
     simulator::SimulatedBackend backend({.streams = streams,
                                          .pool = Tokens{streams ? 8192 : 5120},
                                          .window = Tokens{streams ? 1024 : 5120},
@@ -53,8 +59,8 @@ engine::CostModel calibrated(bool streams, double noise) {
                                         planted_cost());
     const BackendClock clock(backend);
     double share = 0;
-    auto costs = measure_passes(
-        backend, clock, std::chrono::hours(1), [] { return false; },
+    auto costs = engine::measure_passes(
+        backend, clock, unhurried(plan), [] { return false; },
         [&](double done) {
             EXPECT_GE(done, share);
             share = done;
@@ -118,9 +124,19 @@ TEST(Calibration, ATrialSaysHowWellStepsAreKnown) {
 TEST(Calibration, EndsInTimeOnASlowMachineWithWhatItHas) {
     simulator::SimulatedBackend backend({.pool = Tokens{5120}, .window = Tokens{5120}, .natural = {}}, planted_cost());
     const BackendClock clock(backend);
-    const auto costs = measure_passes(backend, clock, std::chrono::seconds(3), [] { return false; }, [](double) {});
-    EXPECT_LT(base::to_seconds(clock.now().time_since_epoch()), 6);
-    EXPECT_FALSE(costs.passes.empty());
+    for (const double budget_ms : {3000.0, 100.0}) {
+        const auto before = clock.now();
+        engine::MeasurePlan plan = engine::kBriefly;
+        plan.budget = base::from_ms(budget_ms);
+        const auto costs = engine::measure_passes(backend, clock, plan, [] { return false; }, [](double) {});
+        EXPECT_LT(base::to_ms(clock.now() - before), budget_ms + 1000) << "the pass that was being computed";
+        EXPECT_FALSE(costs.passes.empty());
+    }
+}
+
+TEST(Calibration, ABriefMeasurementIsOfUseToo) {
+    EXPECT_LT(worst_miss(calibrated(true, 0, engine::kBriefly), true), 0.1);
+    EXPECT_LT(worst_miss(calibrated(false, 0, engine::kBriefly), false), 0.1);
 }
 
 }  // namespace

@@ -8,12 +8,11 @@
 #include <ostream>
 #include <utility>
 
-#include "cli/calibrate.h"
 #include "cli/config_file.h"
-#include "cli/cost_file.h"
 #include "cli/listen_address.h"
 #include "cli/serve_options.h"
 #include "cli/serving.h"
+#include "cli/step_costs.h"
 #include "cli/version.h"
 
 namespace fullstop::cli {
@@ -38,18 +37,6 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
     if (!facts.no_chat.empty()) world.err << fmt::format("/v1/chat/completions is refused: {}; --chat-template FILE gives it one\n", facts.no_chat);
 }
 
-/// What steps cost here, if `fullstop simulate --calibrate` measured it for this model, layout and threads; else the engine
-/// learns it from its first steps. Only a latency target needs it.
-std::optional<engine::CostModel> measured_cost(const World& world, const ServeOptions& options, const engine::ModelFacts& facts) {
-    if (!options.itl_target && !options.ttft_target) return std::nullopt;
-    auto table = stored_cost(world, cost_key(options.load, facts.layout == "streams"));
-    if (!table) {
-        fail(world, table.error());
-        return std::nullopt;
-    }
-    return *table ? std::optional(std::move((*table)->model)) : std::nullopt;
-}
-
 int serve(World& world, CLI::App& app, const ServeWords& words) {
     if (auto applied = apply_config(app, words.config); !applied) return fail(world, applied.error());
     auto options = read_serve(words, world);
@@ -58,7 +45,8 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
     auto backend = adapters::llama::load(options->load);
     if (!backend) return fail(world, backend.error());
 
-    auto cost = measured_cost(world, *options, (*backend)->facts());
+    auto cost = step_costs(world, *options, **backend);
+    if (cost.interrupted) return kExitInterrupted;
     adapters::asio::raise_open_file_limit();
     adapters::asio::Loop loop;
     const auto wall = world.clock.wall();
@@ -80,7 +68,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                               .ttft_target = options->ttft_target,
                                               .itl_target = options->itl_target,
                                               .slo_policy = options->slo_policy,
-                                              .cost = std::move(cost)}});
+                                              .cost = std::move(cost.model)}});
     if (!serving) return fail(world, serving.error());
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;

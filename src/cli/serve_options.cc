@@ -140,7 +140,9 @@ void declare_serve(CLI::App& app, ServeWords& words) {
                    "a request whose first token is expected later than --ttft-target because of load: ignore (serve it), demote (one class lower), "
                    "reject_early (503 with the estimate and when to come again)")
         ->capture_default_str();
-    app.add_option("--itl-target", words.itl_target, "next tokens wanted within so many milliseconds: prompts are computed in pieces that allow it")
+    app.add_option("--itl-target", words.itl_target,
+                   "next tokens wanted within so many milliseconds: prompts are computed in pieces that allow it. What a step costs here is "
+                   "measured at the start, for 10 s at most, unless 'fullstop simulate --calibrate' kept a table")
         ->capture_default_str();
     app.add_option("--load-invariant", words.load_invariant,
                    "on: an answer has the same bytes alone and in company, at some cost in speed, checked at the start; off: faster")

@@ -149,7 +149,6 @@ int simulate(const World& world, const SimulateWords& words) {
                           .notes = std::move(options->notes),
                           .advice = {}};
     simulation.plan.host_memory = {static_cast<std::int64_t>(words.host_memory) / simulation.cost.kv_bytes_per_token.count};
-    simulation.plan.cost_is_known = simulation.source != CostSource::kReference;
     if (!words.no_noise) simulation.plan.noise = simulation.cost.model.fit_noise();
     if (!words.quiet)
         for (const std::string& note : simulation.notes) world.err << "fullstop: " << note << '\n';

@@ -77,7 +77,7 @@ void CostModel::observe(const StepShape& step, base::Duration took) {
         factors_[i] = std::clamp(factors_[i] * std::exp(kNewestWeight * miss * ms[i] / all), kLeastFactor, kLargestFactor);
 }
 
-double CostModel::spread() const { return std::expm1(std::sqrt(squared_miss_)); }
+double CostModel::slack(double deviations) const { return std::exp(deviations * std::sqrt(squared_miss_)); }
 
 double CostModel::fit_error() const {
     double sum = 0;

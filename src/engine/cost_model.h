@@ -42,9 +42,9 @@ public:
 
     /// A step of this shape took `took`: what it says of each class counts by that class's share of the step.
     void observe(const StepShape& step, base::Duration took);
-    /// By what factor a step usually misses its estimate, from what was observed lately: 0.1 is one tenth. Before anything
-    /// was: what the fit left over.
-    double spread() const;
+    /// By what factor a step exceeds its estimate that is so many standard deviations too slow, from what was observed lately;
+    /// before anything was, from what the fit left over. Misses are taken as lognormal. 1 and above.
+    double slack(double deviations) const;
 
     /// Mean absolute relative error of the estimates over the measured passes, 0.1 is one tenth.
     double fit_error() const;

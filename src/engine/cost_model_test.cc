@@ -132,13 +132,14 @@ TEST(CostModel, ItFollowsAMachineThatBecameThreeTimesSlower) {
     const StepShape decodes = one_pass({.rows = 8, .outputs = 8, .row_kv = 8 * 300, .row_foreign = 0});
     const StepShape prompt = one_pass(rows_at(Tokens{0}, 128, true));
     const auto before = model.estimate(decodes), other = model.estimate(prompt);
-    EXPECT_LT(model.spread(), 0.01);
+    EXPECT_LT(model.slack(1), 1.01);
     for (int i = 0; i < 10; ++i) model.observe(decodes, before * 3);
-    EXPECT_GT(model.spread(), 0.3) << "it knows that it is wrong";
+    EXPECT_GT(model.slack(1), 1.3) << "it knows that it is wrong";
     for (int i = 0; i < 200; ++i) model.observe(decodes, base::from_ms(3 * base::to_ms(before) * std::exp(0.1 * random.normal())));
     EXPECT_NEAR(base::to_ms(model.estimate(decodes)) / base::to_ms(before), 3, 0.3);
     EXPECT_EQ(model.estimate(prompt), other) << "nothing was said of other row counts";
-    EXPECT_NEAR(model.spread(), 0.1, 0.06);
+    EXPECT_NEAR(model.slack(1), 1.1, 0.06);
+    EXPECT_NEAR(model.slack(2), model.slack(1) * model.slack(1), 1e-9);
 }
 
 TEST(CostModel, OneAccidentTeachesLittle) {

@@ -60,7 +60,7 @@ Engine::Engine(Backend& backend, const EngineOptions& options)
       admission_(options.admission),
       host_(options.host_memory),
       prefixes_(host_),
-      pacing_(options.itl_target, options.cost, options.ttft_target.has_value()) {
+      pacing_(options.itl_target, options.cost) {
     FULLSTOP_ASSERT(backend.facts().window <= pool_.block_size() * pool_.total().count, "one answer that fills its window fits the pool");
 }
 

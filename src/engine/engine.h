@@ -33,7 +33,7 @@ struct EngineOptions {
     base::Bytes host_memory = kDefaultHostMemory;  ///< for the KV of paused and ended answers; 0: it is always computed again
     std::optional<base::Duration> ttft_target{}, itl_target{};
     SloPolicy slo_policy = SloPolicy::kIgnore;  ///< for requests whose first token is expected later than ttft_target
-    std::optional<CostModel> cost{};            ///< of this machine, model and layout; absent: learnt from the steps when there is a target
+    std::optional<CostModel> cost{};            ///< of this machine, model and layout; targets do nothing without it
 };
 
 class Engine {

@@ -20,11 +20,6 @@ inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
 inline constexpr base::Tokens kPrefillRowsAlone{256};
 /// Prompt rows that every step computes for the first unfinished prompt, whatever a latency target says.   later tokens come late
 inline constexpr base::Tokens kLeastPrefillRows{8};
-/// Prompt rows of a step while costs are learnt from steps and were not measured: many rows run in other kernels, of whose
-/// times few rows tell nothing.                                                     the rest of the prompt waits
-inline constexpr base::Tokens kMostLearntRows{32};
-/// Steps seen before their times are fitted, where no table was measured.          until then prompts get the fixed number of rows
-inline constexpr std::size_t kStepsToLearn = 32;
 /// Answers that a forecast looks back on: enough for a quantile, few enough to follow another kind of load.   older ones are forgotten
 inline constexpr std::size_t kForecastAnswers = 64;
 /// After this long a waiting or running answer rises by one class; after two or three times it stands above all classes and

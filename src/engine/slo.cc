@@ -76,7 +76,7 @@ std::optional<Engine::EarlyRefusal> Engine::hold_to_target(Instant now, Sequence
     const Duration target = *options_.ttft_target;
     sequence.ttft_estimate = estimate_ttft(now, sequence, false);
     if (!sequence.ttft_estimate || options_.slo_policy == SloPolicy::kIgnore) return std::nullopt;
-    const auto hopeful = [&](Duration estimate) { return std::chrono::duration_cast<Duration>(estimate / (1 + pacing_.cost()->spread())); };
+    const auto hopeful = [&](Duration estimate) { return std::chrono::duration_cast<Duration>(estimate / pacing_.cost()->slack(1)); };
     if (hopeful(*sequence.ttft_estimate) <= target || estimate_ttft(now, sequence, true) > target) return std::nullopt;
     if (options_.slo_policy == SloPolicy::kDemote) {
         sequence.demoted = true;

@@ -56,7 +56,7 @@ SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine
                     .admission = setting.admission,
                     .host_memory = host,
                     .itl_target = plan.itl_target,
-                    .cost = plan.cost_is_known ? std::optional(cost.model) : std::nullopt},
+                    .cost = cost.model},
                    load_of(plan, setting), std::move(watch));
     bool more = true;
     while (more && !stop(run)) more = run.advance();

@@ -36,7 +36,6 @@ struct SweepPlan {
     std::size_t max_queue = engine::kDefaultMaxQueue;
     base::Tokens host_memory{0};                 ///< tokens of paused answers that it holds
     std::optional<base::Duration> itl_target{};  ///< as for serve: prompts are computed in pieces that allow it
-    bool cost_is_known = false;                  ///< the engine has the cost table, as serve has it after a calibration; else it learns from its steps
     double noise = 0;
     std::uint64_t seed = 1;
 };

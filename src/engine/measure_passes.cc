@@ -1,38 +1,31 @@
-// Two walks. Alone: one sequence grows by 1, 2, 4 ... 256 rows, several times over. In company:
-// eight sequences grow together, and at each depth 1, 2, 4 and 8 of them take their next token, in the unified layout also
-// beside a piece of a prompt. A token is chosen from every output, as the engine does.
+// Two walks. Alone: one sequence grows by 1, 2, 4 ... rows, several times over. In company: eight sequences grow together,
+// and at each depth 1, 2, 4 and 8 of them take their next token, in the unified layout also beside a piece of a prompt. A
+// token is chosen from every output, as the engine does.
+#include "engine/measure_passes.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
-#include <vector>
 
-#include "cli/calibrate.h"
 #include "engine/sampler.h"
 
-namespace fullstop::cli {
+namespace fullstop::engine {
 namespace {
 
 using base::Tokens;
-using engine::Run;
-using engine::SequenceId;
-using engine::TokenId;
 
-constexpr std::array<std::int64_t, 9> kRows = {1, 2, 4, 8, 16, 32, 64, 128, 256};
-constexpr std::int64_t kDeepestAlone = 1024, kWarmUp = 256;  // tokens; times grow in proportion beyond
-constexpr int kWalksAlone = 6;                               // with and without an output in turn
-constexpr int kRepeats = 5;
-constexpr std::array<std::int64_t, 3> kDepths = {32, 256, 512};
 constexpr std::int64_t kCompany = 8;
 constexpr TokenId kFirstToken = 100, kTokens = 50;  // any that every vocabulary has
 
 class PassTimer {
 public:
-    PassTimer(engine::Backend& backend, const base::Clock& clock, base::Duration budget, const std::function<bool()>& stop)
-        : backend_(backend), clock_(clock), until_(clock.now() + budget), stop_(stop), streams_(backend.facts().layout == "streams") {
-        for (std::int64_t i = 0; i < kRows.back(); ++i) tokens_.push_back(kFirstToken + static_cast<TokenId>(i) % kTokens);
+    PassTimer(Backend& backend, const base::Clock& clock, const MeasurePlan& plan, const std::function<bool()>& stop)
+        : backend_(backend), clock_(clock), plan_(plan), until_(clock.now() + plan.budget), stop_(stop), streams_(backend.facts().layout == "streams") {
+        for (std::int64_t i = 0; i < plan.most_rows; ++i) tokens_.push_back(kFirstToken + static_cast<TokenId>(i) % kTokens);
     }
 
+    const MeasurePlan& plan() const { return plan_; }
     bool streams() const { return streams_; }
     bool over() const { return failed_ || stop_() || clock_.now() >= until_; }
     Tokens length(SequenceId id) { return held_[id]; }
@@ -46,7 +39,7 @@ public:
         bool wants_logits;
     };
     /// Computes the pieces together. Absent: it failed.
-    std::optional<engine::CostPoint> run(const std::vector<Piece>& pieces) {
+    std::optional<CostPoint> run(const std::vector<Piece>& pieces) {
         std::vector<Run> runs;
         for (const Piece& piece : pieces) {
             runs.push_back({.sequence = piece.id,
@@ -54,20 +47,20 @@ public:
                             .tokens = std::span(tokens_).first(static_cast<std::size_t>(piece.rows)),
                             .wants_logits = piece.wants_logits});
         }
-        const engine::StepShape shape(streams_, runs, all_);
+        const StepShape shape(streams_, runs, all_);
         const auto before = clock_.now();
-        failed_ = backend_.decode(runs) != engine::DecodeStatus::kOk;
+        failed_ = backend_.decode(runs) != DecodeStatus::kOk;
         if (failed_) return std::nullopt;
         for (std::size_t i = 0; i < runs.size(); ++i)
             if (runs[i].wants_logits) (void)sampler_.pick(backend_.logits(i));
         const double ms = base::to_ms(clock_.now() - before);
         for (const Piece& piece : pieces) held_[piece.id] += Tokens{piece.rows}, all_ += Tokens{piece.rows};
         if (shape.passes().size() != 1 || ms <= 0) return std::nullopt;
-        return engine::CostPoint{.pass = shape.passes().front(), .ms = ms};
+        return CostPoint{.pass = shape.passes().front(), .ms = ms};
     }
     /// Copies a sequence to host memory and back. Absent: the backend cannot.
-    std::optional<engine::SwapPoint> swap(SequenceId id) {
-        engine::SwapPoint point{.tokens = held_[id]};
+    std::optional<SwapPoint> swap(SequenceId id) {
+        SwapPoint point{.tokens = held_[id]};
         auto before = clock_.now();
         const auto bytes = backend_.snapshot(id);
         point.out_ms = base::to_ms(clock_.now() - before);
@@ -85,29 +78,31 @@ public:
     }
 
 private:
-    engine::Backend& backend_;
+    Backend& backend_;
     const base::Clock& clock_;
+    const MeasurePlan& plan_;
     base::Instant until_;
     const std::function<bool()>& stop_;
     bool streams_, failed_ = false;
     std::vector<TokenId> tokens_;
     std::map<SequenceId, Tokens> held_;
     Tokens all_;
-    engine::Sampler sampler_{{.temperature = 0.7, .top_p = 1, .top_k = 0, .min_p = 0, .seed = 1}};
+    Sampler sampler_{{.temperature = 0.7, .top_p = 1, .top_k = 0, .min_p = 0, .seed = 1}};
 };
 
-engine::CostPoint median(std::vector<engine::CostPoint> points) {
+CostPoint median(std::vector<CostPoint> points) {
     const auto middle = points.begin() + std::ssize(points) / 2;
-    std::ranges::nth_element(points, middle, {}, &engine::CostPoint::ms);
+    std::ranges::nth_element(points, middle, {}, &CostPoint::ms);
     return *middle;
 }
 
 /// One walk alone; points of the same shape gather in `seen`.
-using Seen = std::map<std::tuple<std::int64_t, std::int64_t, double>, std::vector<engine::CostPoint>>;
+using Seen = std::map<std::tuple<std::int64_t, std::int64_t, double>, std::vector<CostPoint>>;
 void walk_alone(PassTimer& timer, std::int64_t deepest, bool wants_logits, Seen& seen) {
     timer.clear();
-    for (std::size_t i = 0; timer.length(1).count + kRows[i] < deepest && timer.fits(1, kRows[i]) && !timer.over(); i = (i + 1) % kRows.size())
-        if (const auto point = timer.run({{.id = 1, .rows = kRows[i], .wants_logits = wants_logits || kRows[i] == 1}}))
+    for (std::int64_t rows = 1; timer.length(1).count + rows < deepest && timer.fits(1, rows) && !timer.over();
+         rows = rows == timer.plan().most_rows ? 1 : 2 * rows)
+        if (const auto point = timer.run({{.id = 1, .rows = rows, .wants_logits = wants_logits || rows == 1}}))
             seen[{point->pass.rows, point->pass.outputs, point->pass.row_kv}].push_back(*point);
 }
 
@@ -120,31 +115,31 @@ std::vector<PassTimer::Piece> company(std::int64_t count, std::int64_t rows) {
 }
 
 /// The median of several copies of the first sequence.
-void measure_swap(PassTimer& timer, std::vector<engine::SwapPoint>& swaps) {
-    std::vector<engine::SwapPoint> repeats;
-    for (int repeat = 0; repeat < kRepeats && !timer.over(); ++repeat)
+void measure_swap(PassTimer& timer, std::vector<SwapPoint>& swaps) {
+    std::vector<SwapPoint> repeats;
+    for (int repeat = 0; repeat < timer.plan().repeats && !timer.over(); ++repeat)
         if (const auto point = timer.swap(1)) repeats.push_back(*point);
     if (repeats.empty()) return;
     const auto middle = repeats.begin() + std::ssize(repeats) / 2;
-    std::ranges::nth_element(repeats, middle, {}, [](const engine::SwapPoint& point) { return point.out_ms + point.in_ms; });
+    std::ranges::nth_element(repeats, middle, {}, [](const SwapPoint& point) { return point.out_ms + point.in_ms; });
     swaps.push_back(*middle);
 }
 
 void walk_in_company(PassTimer& timer, std::int64_t sequences, MeasuredCosts& costs) {
-    std::vector<engine::CostPoint>& points = costs.passes;
+    std::vector<CostPoint>& points = costs.passes;
     timer.clear();
-    for (const std::int64_t depth : kDepths) {
+    for (const std::int64_t depth : timer.plan().depths) {
         for (std::int64_t i = 1; i <= sequences; ++i) {
             const auto id = static_cast<SequenceId>(i);
             while (timer.length(id).count < depth && !timer.over()) {
-                const std::int64_t rows = std::min(depth - timer.length(id).count, kRows.back());
+                const std::int64_t rows = std::min(depth - timer.length(id).count, timer.plan().most_rows);
                 if (!timer.fits(id, rows)) return;
                 if (const auto point = timer.run({{.id = id, .rows = rows, .wants_logits = rows == 1}}); point && !timer.streams()) points.push_back(*point);
             }
         }
         for (std::int64_t count = 1; count <= sequences; count *= 2) {
-            std::vector<engine::CostPoint> repeats;
-            for (int repeat = 0; repeat < kRepeats && timer.fits(1, count) && !timer.over(); ++repeat)
+            std::vector<CostPoint> repeats;
+            for (int repeat = 0; repeat < timer.plan().repeats && timer.fits(1, count) && !timer.over(); ++repeat)
                 if (const auto point = timer.run(company(count, 1))) repeats.push_back(*point);
             if (!repeats.empty()) points.push_back(median(std::move(repeats)));
         }
@@ -157,17 +152,17 @@ void walk_in_company(PassTimer& timer, std::int64_t sequences, MeasuredCosts& co
 
 }  // namespace
 
-MeasuredCosts measure_passes(engine::Backend& backend, const base::Clock& clock, base::Duration budget, const std::function<bool()>& stop,
+MeasuredCosts measure_passes(Backend& backend, const base::Clock& clock, const MeasurePlan& plan, const std::function<bool()>& stop,
                              const std::function<void(double)>& seen_share) {
-    PassTimer timer(backend, clock, budget, stop);
+    PassTimer timer(backend, clock, plan, stop);
     const std::int64_t sequences = std::min(kCompany, backend.facts().max_sequences);
     MeasuredCosts costs;
     Seen seen;
-    walk_alone(timer, kWarmUp, true, seen);
-    seen.clear();  // what was measured while caches and clocks warmed up
-    for (int walk = 0; walk < kWalksAlone && !timer.over(); ++walk) {
-        seen_share(0.1 + 0.4 * walk / kWalksAlone);
-        walk_alone(timer, kDeepestAlone, walk % 2 == 0, seen);
+    walk_alone(timer, 2 * plan.most_rows, true, seen);
+    if (!timer.over()) seen.clear();  // caches and clocks were warming up; on a machine so slow that there is nothing else, it must do
+    for (int walk = 0; walk < plan.walks_alone && !timer.over(); ++walk) {
+        seen_share(0.1 + 0.4 * walk / plan.walks_alone);
+        walk_alone(timer, plan.deepest_alone, walk % 2 != 0, seen);
         if (walk == 0) walk_in_company(timer, sequences, costs);
     }
     timer.clear();
@@ -176,4 +171,4 @@ MeasuredCosts measure_passes(engine::Backend& backend, const base::Clock& clock,
     return costs;
 }
 
-}  // namespace fullstop::cli
+}  // namespace fullstop::engine
