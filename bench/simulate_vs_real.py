@@ -6,9 +6,9 @@ small pool while each client writes down what it sees, then simulate the same re
 
 Printed for each mode: first token, gaps and throughput as clients saw them and as simulated, with the relative error, once as they are and once
 with all simulated times divided by one factor that makes the whole runs equally long: on a machine whose speed changes from minute to minute
-only the second tells how well the simulation knows what happens. The last column is what the calibration's own trial of real steps says the
-table misses. Prompts differ, so that no beginning is reused beyond the chat template. Clients share the machine with the server: give it
-fewer threads than there are cores."""
+only the second tells how well the simulation knows what happens. What all prompts begin with is told to the
+simulation. The last column is what the calibration's own trial of real steps says the table misses. Clients share the machine with the server:
+give it fewer threads than there are cores."""
 
 import argparse
 import http.client
@@ -98,13 +98,14 @@ def real_load(settings, admission):
 
 def simulated(settings, admission, results, table, folder):
     trace = folder / "trace.jsonl"
+    beginning = max(result["end"]["cached_tokens"] for result in results)  # the chat template's, and what questions have in common
     with open(trace, "w", encoding="utf-8") as out:
         for result in results:
             end = result["end"]
             # At its limit an answer does not say where it would have ended by itself: later.
             natural = end["output_tokens"] + (1 if end["stop"]["cause"] == "token_limit" else 0)
             out.write(json.dumps({"at_ms": 1e3 * (result["asked"] - results[0]["asked"]), "prompt_tokens": end["prompt_tokens"], "output_tokens": natural,
-                                  "max_tokens": settings.tokens}) + "\n")
+                                  "max_tokens": settings.tokens, "shared_tokens": min(beginning, end["prompt_tokens"])}) + "\n")
     document = json.loads(subprocess.run(
         [FULLSTOP, "simulate", "--trace", str(trace), "--users", str(settings.users), "--kv-tokens", str(settings.cells), "--max-sequences", str(settings.users),
          "--admission", admission, "--cost", str(table), "--json", "-"], check=True, stdout=subprocess.PIPE, text=True).stdout)

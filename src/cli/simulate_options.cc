@@ -158,7 +158,9 @@ void declare_simulate(CLI::App& app, SimulateWords& words) {
     app.add_option("--users", words.users, "so many users, each asking again when its answer ended: 8, 1,2,4 or 1..64 (doubling); default 8");
     app.add_option("--rate", words.rate, "requests a second instead, at random moments (Poisson)");
     app.add_flag("--burst", words.burst, "all requests at once instead");
-    app.add_option("--trace", words.trace, "a recorded load instead: a run document, or lines of {at_ms, prompt_tokens, output_tokens, max_tokens}")
+    app.add_option("--trace", words.trace,
+                   "a recorded load instead: a run document, or lines of {at_ms, prompt_tokens, output_tokens, max_tokens, "
+                   "shared_tokens}")
         ->type_name("FILE");
     app.add_option("--requests", words.requests, "requests of each setting; default: 8 for each user and at least 64");
     app.add_option("--prompt-tokens", words.prompt_tokens, "length of prompts: a number or a range, 50..400")->capture_default_str();

@@ -45,11 +45,19 @@ base::Result<PlannedRequest> request_of(std::string_view line, std::string_view 
     if (!output) return std::unexpected(output.error());
     request.prompt = Tokens{std::llround(*prompt)};
     request.natural = Tokens{std::llround(*output)};
-    if (const json::value* limit = object.if_contains("max_tokens"); limit != nullptr && !limit->is_null()) {
-        const auto most = number_of(object, "max_tokens", 1, static_cast<double>(kMaxRequestTokens), place);
-        if (!most) return std::unexpected(most.error());
-        request.max_tokens = Tokens{std::llround(*most)};
-    }
+    const auto optional = [&](const char* field, double low, double high) -> base::Result<std::optional<Tokens>> {
+        const json::value* value = object.if_contains(field);
+        if (value == nullptr || value->is_null()) return std::nullopt;
+        const auto number = number_of(object, field, low, high, place);
+        if (!number) return std::unexpected(number.error());
+        return Tokens{std::llround(*number)};
+    };
+    const auto limit = optional("max_tokens", 1, static_cast<double>(kMaxRequestTokens));
+    if (!limit) return std::unexpected(limit.error());
+    request.max_tokens = *limit;
+    const auto shared = optional("shared_tokens", 0, *prompt);
+    if (!shared) return std::unexpected(shared.error());
+    request.shared = shared->value_or(Tokens{});
     return request;
 }
 

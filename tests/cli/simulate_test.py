@@ -90,6 +90,12 @@ class Simulate(unittest.TestCase):
         self.assertEqual((setting["whole"], setting["output_tokens"], setting["users"]), (2, 37, None))
         setting = self.document("--trace", str(lines), "--kv-tokens", "256", "--admission", "reserve", "--users", "1")["settings"][0]
         self.assertEqual((setting["whole"], setting["users"]), (2, 1))
+        # 8 prompts of 100 tokens that have 96 in common fit a pool that 8 different ones do not; the trace says which they are.
+        longest = {}
+        for shared in (0, 96):
+            lines.write_text("".join(f'{{"at_ms": 0, "prompt_tokens": 100, "output_tokens": 30, "max_tokens": 20, "shared_tokens": {shared}}}\n' for _ in range(8)))
+            longest[shared] = self.document("--trace", str(lines), "--kv-tokens", "512", "--admission", "reserve")["settings"][0]["ttft_ms"]["p99"]
+        self.assertLess(2 * longest[96], longest[0])
         run = json.loads((GOLDEN / "report/slower.json").read_text())
         asked = sum(1 for record in run["records"] if record["arm"] == "deployed" and record["prompt_tokens"]["value"])
         document = self.document("--trace", str(GOLDEN / "report/slower.json"), "--kv-tokens", "4096", "--admission", "eager")
@@ -101,6 +107,7 @@ class Simulate(unittest.TestCase):
         for text, *words in [('{"at_ms": 0, "prompt_tokens": 1}\n', "line 1", "output_tokens"), ('\n{"at_ms": 0, "prompt_tokens": 1, "output_tokens": 1}\nx\n', "line 3"),
                              ('{"at_ms": -1, "prompt_tokens": 1, "output_tokens": 1}', "line 1", "at_ms"), ("", "trace"), ('{"schema": "fullstop.run/1"', "run document"),
                              ('{"at_ms": 0, "prompt_tokens": 0, "output_tokens": 1}', "prompt_tokens"), ('[]', "first line"),
+                             ('{"at_ms": 0, "prompt_tokens": 5, "output_tokens": 1, "shared_tokens": 6}', "shared_tokens", "0 to 5"),
                              ('{"schema": "fullstop.run/2"}', "fullstop.run/1")]:
             with self.subTest(text=text):
                 trace.write_text(text)
