@@ -86,7 +86,8 @@ private:
         base::Duration retry;
     };
     Course course_of(const Sequence& sequence, base::Instant now) const;
-    std::optional<base::Duration> estimate_ttft(base::Instant now, const Sequence& sequence, bool idle);
+    std::optional<base::Duration> estimate_ttft(base::Instant now, const Sequence& sequence, bool idle) const;
+    base::Tokens known_by_then(const Sequence& sequence) const;
     std::optional<EarlyRefusal> hold_to_target(base::Instant now, Sequence& sequence);
 
     // scheduling.cc

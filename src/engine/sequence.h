@@ -32,6 +32,7 @@ struct Sequence {
     std::optional<base::Duration> deadline{};  ///< from arrival
     std::optional<OnDeadline> on_deadline{};
     std::string client{};
+    base::Tokens known_beginning{};                 ///< of its prompt: will be in memory when its turn comes, as it looked when it came
     std::optional<base::Duration> ttft_estimate{};  ///< from arrival, made when it came
     bool demoted = false;                           ///< it came with a higher class than it has
     std::optional<base::Instant> admitted{}, first_token{}, last_token{};

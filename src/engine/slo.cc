@@ -29,9 +29,28 @@ std::optional<SloPolicy> parse_slo_policy(std::string_view word) {
     return std::nullopt;
 }
 
-/// What is in KV counts as read; what a paused answer brings back from host memory does, too.
+/// Tokens at its beginning that will be in memory when its turn comes: kept of an answer that ended, or computed by one that
+/// was there before it.
+Tokens Engine::known_by_then(const Sequence& sequence) const {
+    const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
+    const bool shares = backend_.facts().shares;
+    Tokens known = prefixes_.longest(sequence.client, tokens);
+    if (!shares && host_.total().count == 0) return known;
+    for (const auto* list : {&running_, &waiting_})
+        for (const Owned& other : *list) {
+            if (other.get() == &sequence || other->client != sequence.client) continue;
+            const Tokens common = common_beginning(other->tokens, tokens);
+            if (shares)
+                known = std::max(known, pool_.block_size() * (common.count / pool_.block_size().count));
+            else if (worth_copying(common, other->length()))
+                known = std::max(known, common);
+        }
+    return known;
+}
+
+/// What is in KV counts as read; what a paused answer brings back from host memory does, too, and a beginning that is known.
 Course Engine::course_of(const Sequence& sequence, Instant now) const {
-    const Tokens known = std::max(sequence.in_kv, sequence.in_snapshot);
+    const Tokens known = std::max({sequence.in_kv, sequence.in_snapshot, sequence.admitted ? Tokens{} : sequence.known_beginning});
     Course course{.in_kv = known,
                   .prompt_left = sequence.decoding() ? Tokens{} : sequence.length() - known,
                   .output_left = std::max(Tokens{1}, admission_.likely(sequence) - sequence.length()),
@@ -44,7 +63,7 @@ Course Engine::course_of(const Sequence& sequence, Instant now) const {
 }
 
 /// Absent: it is not known yet what steps cost.
-std::optional<Duration> Engine::estimate_ttft(Instant now, const Sequence& sequence, bool idle) {
+std::optional<Duration> Engine::estimate_ttft(Instant now, const Sequence& sequence, bool idle) const {
     const CostModel* cost = pacing_.cost();
     if (cost == nullptr) return std::nullopt;
     ForecastState state{.streams = backend_.facts().layout == "streams",
@@ -60,13 +79,7 @@ std::optional<Duration> Engine::estimate_ttft(Instant now, const Sequence& seque
             state.waiting.push_back(course_of(*other, now));
         }
     }
-    Course own = course_of(sequence, now);
-    const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
-    Tokens begun = prefixes_.find(sequence.client, tokens).length;
-    running_that_begins_like(sequence, begun);
-    own.in_kv += begun;
-    own.prompt_left -= begun;
-    state.waiting.push_back(own);
+    state.waiting.push_back(course_of(sequence, now));
     return (idle ? Duration{} : now - sequence.arrived) + forecast_ttft(std::move(state), pacing_, *cost, options_.itl_target);
 }
 
@@ -74,6 +87,7 @@ std::optional<Duration> Engine::estimate_ttft(Instant now, const Sequence& seque
 std::optional<Engine::EarlyRefusal> Engine::hold_to_target(Instant now, Sequence& sequence) {
     if (!options_.ttft_target) return std::nullopt;
     const Duration target = *options_.ttft_target;
+    sequence.known_beginning = known_by_then(sequence);
     sequence.ttft_estimate = estimate_ttft(now, sequence, false);
     if (!sequence.ttft_estimate || options_.slo_policy == SloPolicy::kIgnore) return std::nullopt;
     const auto hopeful = [&](Duration estimate) { return std::chrono::duration_cast<Duration>(estimate / pacing_.cost()->slack(1)); };

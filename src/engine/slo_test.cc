@@ -35,8 +35,9 @@ struct Targeted {
     explicit Targeted(SloPolicy policy, std::optional<CostModel> cost = known(), Duration target = 500ms)
         : backend(Tokens{1024}, 4, Tokens{4096}), engine(backend, {.ttft_target = target, .slo_policy = policy, .cost = std::move(cost)}) {}
 
-    void ask(SequenceId id, std::int64_t prompt, std::int64_t output, Priority priority = Priority::kNormal) {
-        const std::string text = std::string(static_cast<std::size_t>(prompt) - 1, static_cast<char>('a' + id % 26)) + "\n";
+    void ask(SequenceId id, std::int64_t prompt, std::int64_t output, Priority priority = Priority::kNormal, std::int64_t shared = 0) {
+        const std::string text = std::string(static_cast<std::size_t>(shared), 's') +
+                                 std::string(static_cast<std::size_t>(prompt - shared) - 1, static_cast<char>('a' + id % 26)) + "\n";
         backend.answers[text] = std::string(static_cast<std::size_t>(output) + 10, 'x');
         engine.submit(now, {.id = id, .arrived = now, .prompt = text, .sampling = {.temperature = 0}, .max_tokens = Tokens{output}, .priority = priority},
                       events);
@@ -116,6 +117,16 @@ TEST(Slo, TheQueueAheadCounts) {
         last = *numbers.ttft_estimate;
     }
     EXPECT_NEAR(base::to_ms(last) / base::to_ms(*host.ends.at(12).numbers.ttft), 1, 0.35);
+}
+
+TEST(Slo, ABeginningThatOthersComputeIsNotCountedAgain) {
+    Targeted host(SloPolicy::kIgnore);
+    for (SequenceId id = 20; id <= 31; ++id) host.ask(id, 400, 20, Priority::kNormal, 384);
+    host.run();
+    ASSERT_EQ(host.ends.size(), 12U);
+    const AnswerNumbers &first = host.ends.at(20).numbers, &last = host.ends.at(31).numbers;
+    EXPECT_NEAR(base::to_ms(*first.ttft_estimate) / base::to_ms(*first.ttft), 1, 0.35);
+    EXPECT_NEAR(base::to_ms(*last.ttft_estimate) / base::to_ms(*last.ttft), 1, 0.35);
 }
 
 TEST(Slo, DemotedOnesStandOneClassLowerSaySoAndAreServed) {
