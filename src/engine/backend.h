@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ struct ModelFacts {
     std::string device = "CPU";   ///< what computes, for people: "CPU", "all layers on Vulkan0 (name)"
     std::int64_t gpu_layers = 0;  ///< computed on GPUs
     bool shares = false;          ///< several sequences can hold the same beginning in the same cells
-    bool pads = false;            ///< a lone row is computed with a padding row beside it, so that company changes no bit
+    /// Layers forget what lies so many tokens back; of a longer sequence only all of it can be used again, not its beginning.
+    std::optional<base::Tokens> sliding_window = {};
+    bool pads = false;  ///< a lone row is computed with a padding row beside it, so that company changes no bit
     /// "verified": the check at the start found the same bits alone, in company and after a pause; "not verified"; "off".
     std::string load_invariant = "not verified";
     std::string no_chat = {};  ///< why conversations are refused; "": they are not
@@ -79,7 +82,7 @@ public:
     /// had, and the tokens must be computed again.
     virtual std::vector<std::byte> snapshot(SequenceId sequence) = 0;
     /// The sequence, which has no place, takes one and holds the first `keep` of the `length` tokens of the snapshot. All of them
-    /// are in KV for a moment. False: it did not fit or did not match; nothing changed.
+    /// are in KV for a moment. False: it did not fit or match, or it lacks what a sliding window forgot; nothing changed.
     virtual bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) = 0;
     /// `to`, which has no place, takes one and holds the first `length` tokens of `from`, in the same cells. Only with facts().shares.
     virtual void share(SequenceId from, SequenceId to, base::Tokens length) = 0;

@@ -100,6 +100,8 @@ private:
     const Sequence* running_that_begins_like(const Sequence& sequence, base::Tokens& length) const;
     std::optional<BlockPool::Beginning> shareable(const Sequence& head, std::span<Sequence* const> beside) const;
     bool comes_soon(const Sequence& head) const;
+    /// Can a beginning of a sequence with so many tokens in KV be used again?
+    bool divisible(base::Tokens length) const { return !backend_.facts().sliding_window || length <= *backend_.facts().sliding_window; }
     void keep_for_later(const Sequence& sequence);
     void holds(Sequence& sequence, base::Tokens tokens);
     void make_room(base::Instant now);

@@ -238,7 +238,7 @@ const Sequence* Engine::running_that_begins_like(const Sequence& sequence, Token
     const Sequence* best = nullptr;
     if (backend_.facts().shares) return nullptr;
     for (const Owned& other : running_) {
-        if (other->client != sequence.client) continue;
+        if (other->client != sequence.client || !divisible(other->in_kv)) continue;
         const Tokens common = common_beginning(std::span<const TokenId>(other->tokens).first(static_cast<std::size_t>(other->in_kv.count)), tokens);
         if (common > length && worth_copying(common, other->in_kv)) best = other.get(), length = common;
     }
@@ -246,7 +246,7 @@ const Sequence* Engine::running_that_begins_like(const Sequence& sequence, Token
 }
 
 void Engine::keep_for_later(const Sequence& sequence) {
-    if (sequence.in_kv < kLeastPrefix || !prefixes_.wants(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return;
+    if (sequence.in_kv < kLeastPrefix || !divisible(sequence.in_kv) || !prefixes_.wants(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return;
     std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
     if (snapshot.empty()) return;
     const auto held = std::span<const TokenId>(sequence.tokens).first(static_cast<std::size_t>(sequence.in_kv.count));

@@ -38,7 +38,7 @@ Tokens Engine::known_by_then(const Sequence& sequence) const {
     if (!shares && host_.total().count == 0) return known;
     for (const auto* list : {&running_, &waiting_})
         for (const Owned& other : *list) {
-            if (other.get() == &sequence || other->client != sequence.client) continue;
+            if (other.get() == &sequence || other->client != sequence.client || !divisible(other->worst_case())) continue;
             const Tokens common = common_beginning(other->tokens, tokens);
             if (shares)
                 known = std::max(known, pool_.block_size() * (common.count / pool_.block_size().count));

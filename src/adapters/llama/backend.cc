@@ -51,11 +51,12 @@ public:
           vocabulary_(llama_model_get_vocab(model_.get())),
           tokenizer_(vocabulary_),
           streams_(facts_.layout == "streams"),
-          cells_(*context_, invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt,
-                 static_cast<int>(facts_.max_sequences)),
+          cells_(*context_, Tokens{llama_model_n_swa(model_.get())},
+                 invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt, static_cast<int>(facts_.max_sequences)),
           chat_template_(read_template(form)) {
         if (!chat_template_) facts_.no_chat = chat_template_.error().message;
-        facts_.shares = !streams_;
+        if (const Tokens window{llama_model_n_swa(model_.get())}; window.count > 0) facts_.sliding_window = window;
+        facts_.shares = !streams_ && !facts_.sliding_window;
         facts_.pads = invariant && one_row_differs();
         facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
     }

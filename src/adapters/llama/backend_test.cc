@@ -348,6 +348,31 @@ TEST(SlidingWindowModel, AnAnswerBeyondTheWindowIsTheSameAfterAPause) {
                                   question, 12);
 }
 
+/// Behind the window its layers forget, in a copy and in the pool: a beginning taken from a long answer would lack what the
+/// next token attends to.
+TEST(SlidingWindowModel, ABeginningOfALongAnswerIsNotReused) {
+    for (const KvLayout layout : {KvLayout::kStreams, KvLayout::kUnified}) {
+        auto backend = load({.model = kSlidingWindowModel, .layout = layout, .kv_tokens = Tokens{2 * 768}, .max_sequences = 2}).value();
+        EXPECT_FALSE(backend->facts().shares);
+        const auto tokens = std::vector<engine::TokenId>(700, backend->tokenize("fox").back());
+        constexpr std::size_t kBeginning = 90;
+        const Tokens beginning{kBeginning};
+        logits_of(*backend, 1, tokens, 0, kBeginning);
+        const auto expected = logits_of(*backend, 1, tokens, kBeginning, 1);
+        backend->remove(1);
+        for (const std::size_t length : {500U, 700U}) {
+            logits_of(*backend, 1, tokens, 0, kBeginning);
+            for (std::size_t at = kBeginning, piece = (length - kBeginning) / 10; at < length; at += piece) logits_of(*backend, 1, tokens, at, piece);
+            const auto copy = backend->snapshot(1);
+            backend->remove(1);
+            const bool reused = backend->restore(2, Tokens{static_cast<std::int64_t>(length)}, beginning, copy);
+            EXPECT_EQ(reused, length == 500) << "nothing of 500 lies behind the window of 512";
+            if (reused) EXPECT_EQ(logits_of(*backend, 2, tokens, kBeginning, 1), expected);
+            backend->remove(2);
+        }
+    }
+}
+
 TEST(Loading, TheLayoutThatSuitsIsChosen) {
     const auto layout = [](std::int64_t tokens) {
         return load({.model = kModel, .kv_tokens = Tokens{tokens}, .auto_window = Tokens{1024}, .max_sequences = 2}).value()->facts().layout;

@@ -8,8 +8,8 @@
 
 namespace fullstop::adapters::llama {
 
-KvCells::KvCells(llama_context& context, std::optional<int> grave, int scratch)
-    : context_(context), memory_(llama_get_memory(&context)), grave_(grave), scratch_(scratch) {}
+KvCells::KvCells(llama_context& context, base::Tokens window, std::optional<int> grave, int scratch)
+    : context_(context), memory_(llama_get_memory(&context)), window_(window), grave_(grave), scratch_(scratch) {}
 
 int KvCells::take(engine::SequenceId sequence) {
     const int place = places_.take(sequence);
@@ -62,6 +62,8 @@ std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence) const {
 }
 
 bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) {
+    // libllama copies no cell that lies behind the window of its layer, and the next token of a beginning would look for it.
+    if (keep < length && window_.count > 0 && length > window_) return false;
     if (!prepare(length.count)) return false;
     const int place = take(sequence);
     const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(snapshot.data()), snapshot.size(), place) > 0;

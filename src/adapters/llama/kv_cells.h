@@ -21,9 +21,9 @@ namespace fullstop::adapters::llama {
 
 class KvCells {
 public:
-    /// `grave`: a sequence id of its own for what was buried; absent: cells are freed at once. `scratch`: one that holds nothing
-    /// between calls.
-    KvCells(llama_context& context, std::optional<int> grave, int scratch);
+    /// `window`: of the layers that forget what lies further back; 0: none do. `grave`: a sequence id of its own for what was buried; absent: cells are freed
+    /// at once. `scratch`: one that holds nothing between calls.
+    KvCells(llama_context& context, base::Tokens window, std::optional<int> grave, int scratch);
 
     std::optional<int> find(engine::SequenceId sequence) const { return places_.find(sequence); }
     int take(engine::SequenceId sequence);
@@ -69,6 +69,7 @@ private:
 
     llama_context& context_;
     llama_memory_t memory_;
+    base::Tokens window_;
     std::optional<int> grave_;
     int scratch_;
     std::vector<Beginning> beginnings_;  ///< by place
