@@ -44,7 +44,8 @@ public:
         held_.erase(sequence);
         backend_.remove(sequence);
     }
-    std::vector<std::byte> snapshot(SequenceId) override { return {}; }  // what steps take is asked, not what swaps take
+    std::vector<std::byte> snapshot(SequenceId, Tokens) override { return {}; }  // what steps take is asked, not what swaps take
+    bool append(SequenceId, Tokens, std::span<const std::byte>) override { return false; }
     bool restore(SequenceId, Tokens, Tokens, std::span<const std::byte>) override { return false; }
     void share(SequenceId, SequenceId, Tokens) override {}
 

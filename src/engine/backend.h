@@ -78,12 +78,15 @@ public:
     /// The sequence's place and cells are free at once. Unknown ids are ignored: a sequence may end before its first run.
     virtual void remove(SequenceId sequence) = 0;
 
-    /// A copy of the sequence's KV in host memory, from which restore() brings back the same bits. Empty: there is none to be
-    /// had, and the tokens must be computed again.
-    virtual std::vector<std::byte> snapshot(SequenceId sequence) = 0;
-    /// The sequence, which has no place, takes one and holds the first `keep` of the `length` tokens of the snapshot. All of them
+    /// A copy in host memory of the sequence's KV from token `from` on, from which restore() or append() brings back the same
+    /// bits. Empty: there is none to be had, and the tokens must be computed again.
+    virtual std::vector<std::byte> snapshot(SequenceId sequence, base::Tokens from) = 0;
+    /// The sequence, which has no place, takes one and holds the first `keep` of the `length` tokens of a snapshot from 0 on. All of them
     /// are in KV for a moment. False: it did not fit or match, or it lacks what a sliding window forgot; nothing changed.
     virtual bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) = 0;
+    /// The sequence gets the `length` tokens of a snapshot that was made from its length on. False: it did not fit or did not
+    /// match; nothing changed. Only with facts().shares.
+    virtual bool append(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) = 0;
     /// `to`, which has no place, takes one and holds the first `length` tokens of `from`, in the same cells. Only with facts().shares.
     virtual void share(SequenceId from, SequenceId to, base::Tokens length) = 0;
 };

@@ -1,6 +1,8 @@
 // Running sums beside the blocks of each sequence; check() is the independent count.
 #include "engine/block_pool.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace fullstop::engine {
@@ -59,6 +61,13 @@ void BlockPool::grow(SequenceId id, Tokens tokens) {
 Blocks BlockPool::held(SequenceId id) const {
     const auto found = holdings_.find(id);
     return found == holdings_.end() ? Blocks{} : found->second.count() + found->second.promised;
+}
+
+Blocks BlockPool::shared(SequenceId id) const {
+    const auto found = holdings_.find(id);
+    if (found == holdings_.end()) return {};
+    const auto& owned = found->second.owned;
+    return {std::ranges::find_if(owned, [this](BlockId block) { return !shared_.contains(block); }) - owned.begin()};
 }
 
 std::unordered_map<BlockPool::BlockId, int> BlockPool::holders_among(std::span<const SequenceId> ids) const {

@@ -44,6 +44,8 @@ public:
 
     /// Owned by or promised to one sequence.
     base::Blocks held(SequenceId id) const;
+    /// The first of its blocks, as far as others own them too.
+    base::Blocks shared(SequenceId id) const;
     /// What releasing all of them would add to what is free.
     base::Blocks freed_by(std::span<const SequenceId> ids) const;
     /// By how much the blocks of these, each counted for itself, exceed what they own together.

@@ -95,8 +95,11 @@ private:
     bool make_place(base::Instant now, const Sequence& head);
     bool fits(const Sequence& head, std::span<Sequence* const> beside, base::Blocks free) const;
     void start(base::Instant now, Sequence& sequence, EngineEvents& out);
-    void bring_back(Sequence& sequence);
+    void bring_back(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared);
     void begin_with_known(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared);
+    bool take_kept(Sequence& sequence, const PrefixCache::Match& kept);
+    void share(Sequence& sequence, const BlockPool::Beginning& shared);
+    void begins_with(Sequence& sequence, base::Tokens length);
     const Sequence* running_that_begins_like(const Sequence& sequence, base::Tokens& length) const;
     std::optional<BlockPool::Beginning> shareable(const Sequence& head, std::span<Sequence* const> beside) const;
     bool comes_soon(const Sequence& head) const;

@@ -62,7 +62,7 @@ public:
     std::optional<SwapPoint> swap(SequenceId id) {
         SwapPoint point{.tokens = held_[id]};
         auto before = clock_.now();
-        const auto bytes = backend_.snapshot(id);
+        const auto bytes = backend_.snapshot(id, {});
         point.out_ms = base::to_ms(clock_.now() - before);
         backend_.remove(id);
         before = clock_.now();

@@ -284,6 +284,35 @@ TEST(SharedBeginning, ItOutlivesTheAnswerThatComputedIt) {
     }
 }
 
+/// What the others have stays, and is found again: in the cells of one that runs, or in the copy of one that ended; else all is
+/// computed again.
+TEST(SharedBeginning, AnAnswerThatIsPausedCopiesOnlyWhatIsItsOwn) {
+    enum class Then { kOtherRuns, kOtherEnded, kOtherEndedAndIsForgotten };
+    for (const Then then : {Then::kOtherRuns, Then::kOtherEnded, Then::kOtherEndedAndIsForgotten}) {
+        const bool forgotten = then == Then::kOtherEndedAndIsForgotten;
+        Served run(Tokens{128}, 2, Tokens{256}, AdmissionMode::kEager, forgotten ? base::Bytes{200} : kDefaultHostMemory);  // 20 tokens of 10 bytes
+        for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+        run.ask(1, kSystem + "a\n", then == Then::kOtherRuns ? 45 : 20);
+        run.step();
+        run.ask(2, kSystem + "b\n", 45, {.priority = Priority::kBatch});
+        for (int i = 0; i < 9; ++i) run.step();
+        ASSERT_EQ(run.backend.shares, 1);
+        const auto in_kv = run.engine.occupancy().kv_used;
+        run.backend.answers["urgent\n"] = std::string(then == Then::kOtherRuns ? 5 : 40, 'u');
+        run.ask(3, "urgent\n", 45, {.priority = Priority::kInteractive});  // takes the place of the second
+        run.step();
+        const std::int64_t copied = run.engine.occupancy().host_used.count / 10;
+        EXPECT_GT(copied, 0);
+        EXPECT_LE(copied, in_kv.count - 64) << "not the beginning";
+        run.run();
+        EXPECT_EQ(run.backend.appends, forgotten ? 0 : 1);
+        EXPECT_EQ(run.ends[2].numbers.swaps, forgotten ? 0 : 1);
+        EXPECT_EQ(run.ends[2].numbers.recomputes, forgotten ? 1 : 0);
+        EXPECT_EQ(run.backend.shares, then == Then::kOtherRuns ? 2 : 1);
+        EXPECT_EQ(run.texts[2], std::string(40, 'b'));
+    }
+}
+
 /// Pools of exactly one largest answer, a little more, and a quarter more; random prompts, limits, arrivals and cancellations.
 /// Classes, deadlines and clients mixed; host memory for all, some or none of the pauses.
 void every_answer_ends_whole(AdmissionMode mode, double size) {
@@ -338,6 +367,7 @@ TEST(Preemption, EveryAnswerEndsWholeInAPoolAQuarterLarger) {
 TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
     constexpr SequenceId kAnswers = 1000;  // 10 000 were tried too: the same, in a minute
     constexpr int kMostPauses = 8;
+    int appends = 0;
     for (const base::Bytes host : {kDefaultHostMemory, kNoHost})
         for (const AdmissionMode mode : kModes)
             for (const std::int64_t blocks : {8, 9, 10, 24}) {
@@ -363,9 +393,11 @@ TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
                 EXPECT_EQ(whole, std::int64_t{kAnswers});
                 EXPECT_LE(most, kMostPauses);
                 EXPECT_GT(run.backend.shares, 0);
+                appends += run.backend.appends;
                 fmt::print("{} by {} with {} tokens: {} steps for {} tokens, {} pauses, at most {} of one answer\n", to_string(mode),
                            host == kNoHost ? "recompute" : "swap", blocks * kBlockTokens.count, run.steps, tokens, run.pauses(), most);
             }
+    EXPECT_GT(appends, 0) << "of answers that left a shared beginning behind";
 }
 
 }  // namespace

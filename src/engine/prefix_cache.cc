@@ -31,7 +31,9 @@ PrefixCache::Match PrefixCache::find(const std::string& client, std::span<const 
     auto best = entries_.end();
     Tokens length;
     for (auto at = entries_.begin(); at != entries_.end(); ++at)
-        if (const Tokens common = usable(*at, client, tokens); common > length) best = at, length = common;
+        if (const Tokens common = usable(*at, client, tokens);
+            common > length || (common.count > 0 && common == length && at->tokens.size() < best->tokens.size()))
+            best = at, length = common;
     if (best == entries_.end()) return {};
     entries_.splice(entries_.begin(), entries_, best);
     return {.entry = &*best, .length = length};

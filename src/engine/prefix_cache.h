@@ -37,7 +37,7 @@ public:
     PrefixCache(const PrefixCache&) = delete;
     PrefixCache& operator=(const PrefixCache&) = delete;
 
-    /// The entry that shares most, if any, and is worth its copy. It is the newest from now on.
+    /// The entry that shares most, if any, and is worth its copy; of several the shortest. It is the newest from now on.
     Match find(const std::string& client, std::span<const TokenId> tokens);
     /// What find() would find.
     base::Tokens longest(const std::string& client, std::span<const TokenId> tokens) const;

@@ -44,6 +44,17 @@ TEST(PrefixCache, ALittleOfALongCopyIsNotWorthIt) {
     EXPECT_EQ(find(cache, kStart + "y").entry, nullptr);
 }
 
+TEST(PrefixCache, OfSeveralThatShareAsMuchTheShortestIsCopied) {
+    for (const bool shortest_first : {true, false}) {
+        HostMemory host(Bytes{100});
+        PrefixCache cache(host);
+        const std::string first = kStart + (shortest_first ? "a" : "bbbb"), second = kStart + (shortest_first ? "bbbb" : "a");
+        cache.add(entry(first, 10));
+        cache.add(entry(second, 10));
+        EXPECT_EQ(find(cache, kStart + "c").entry->tokens.size(), kStart.size() + 1);
+    }
+}
+
 TEST(PrefixCache, TheNextTurnReplacesTheOneBefore) {
     HostMemory host(Bytes{100});
     PrefixCache cache(host);

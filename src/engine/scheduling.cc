@@ -75,20 +75,33 @@ void Engine::start(Instant now, Sequence& sequence, EngineEvents& out) {
     if (sequence.snapshot.empty())
         begin_with_known(sequence, shared);
     else
-        bring_back(sequence);
+        bring_back(sequence, shared);
     Owned owned = take(waiting_, sequence);
     running_.insert(std::ranges::upper_bound(running_, sequence.rank, {}, [](const Owned& s) { return s->rank; }), std::move(owned));
 }
 
-/// From its snapshot; if that fails its tokens are computed again, and the answer is the same.
-void Engine::bring_back(Sequence& sequence) {
-    if (backend_.restore(sequence.id, sequence.in_snapshot, sequence.in_snapshot, sequence.snapshot)) {
+/// From its snapshot; if that fails its tokens are computed again, and the answer is the same. What others had too when it was
+/// paused comes from one of them, or from one that ended since.
+void Engine::bring_back(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared) {
+    const Tokens from = sequence.snapshot_from, copied = sequence.in_snapshot - from;
+    bool done = false;
+    if (from.count == 0) {
+        done = backend_.restore(sequence.id, copied, copied, sequence.snapshot);
+    } else {
+        if (shared)
+            share(sequence, *shared);
+        else if (const auto kept = prefixes_.find(sequence.client, std::span(sequence.tokens).first(static_cast<std::size_t>(from.count))); kept.length == from)
+            take_kept(sequence, kept);
+        done = sequence.in_kv == from && backend_.append(sequence.id, copied, sequence.snapshot);
+    }
+    if (done) {
         swapped_in_ += Bytes{std::ssize(sequence.snapshot)};
-        holds(sequence, sequence.in_snapshot);
+        holds(sequence, copied);
     } else {
         --sequence.swaps, --swaps_, ++sequence.recomputes, ++recomputes_;
     }
     forget_snapshot(sequence);
+    if (sequence.in_kv.count == 0) begin_with_known(sequence, {});
 }
 
 void Engine::holds(Sequence& sequence, Tokens tokens) {
@@ -101,7 +114,7 @@ void Engine::holds(Sequence& sequence, Tokens tokens) {
 void Engine::forget_snapshot(Sequence& sequence) {
     host_.free(Bytes{std::ssize(sequence.snapshot)});
     std::exchange(sequence.snapshot, {});
-    sequence.in_snapshot = {};
+    sequence.snapshot_from = sequence.in_snapshot = {};
 }
 
 /// The next token of every decoding sequence gets its room, the first in order first. Those that stand lower may be paused
@@ -154,19 +167,23 @@ void Engine::pause(Instant now, Sequence& sequence) {
 }
 
 /// Copies its KV into host memory, if there is room and it is worth it: a prompt of which little was computed is computed again.
+/// What others have too is left out: it is likely to be there when the answer goes on, and need not be there twice.
 bool Engine::swap_out(Sequence& sequence) {
     if (sequence.in_kv < std::min(sequence.prompt, kPrefillRowsBesideDecodes)) return false;
-    const Bytes expected = backend_.facts().kv_bytes_per_token * sequence.in_kv.count;
+    const Tokens from = pool_.block_size() * pool_.shared(sequence.id).count;
+    if (sequence.in_kv <= from) return false;
+    const Bytes expected = backend_.facts().kv_bytes_per_token * (sequence.in_kv - from).count;
     if (expected > host_.total()) return false;
     prefixes_.make_room(expected);
     if (!host_.can_hold(expected)) return false;
-    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
+    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id, from);
     const Bytes size{std::ssize(snapshot)};
     prefixes_.make_room(size);
     if (snapshot.empty() || !host_.can_hold(size)) return false;
     host_.hold(size);
     swapped_out_ += size;
     sequence.snapshot = std::move(snapshot);
+    sequence.snapshot_from = from;
     sequence.in_snapshot = sequence.in_kv;
     return true;
 }
@@ -174,16 +191,18 @@ bool Engine::swap_out(Sequence& sequence) {
 // The beginning of a prompt that is known already --------------------------------------------------------------------------
 
 /// The whole blocks of one of `beside` that `head` can own too: same client, same tokens, computed already. None when an ended
-/// answer would save more than twice the work.
+/// answer would save more than twice the work. For one that was paused: those that its snapshot left out.
 std::optional<BlockPool::Beginning> Engine::shareable(const Sequence& head, std::span<Sequence* const> beside) const {
-    if (!backend_.facts().shares || !head.snapshot.empty()) return std::nullopt;
-    const auto tokens = std::span<const TokenId>(head.tokens).first(head.tokens.size() - 1);
+    const bool paused = !head.snapshot.empty();
+    if (!backend_.facts().shares || (paused && head.snapshot_from.count == 0)) return std::nullopt;
+    const auto tokens = std::span<const TokenId>(head.tokens).first(static_cast<std::size_t>((paused ? head.snapshot_from : head.length() - Tokens{1}).count));
     BlockPool::Beginning best;
     for (const Sequence* other : beside) {
         if (other->client != head.client) continue;
         const Tokens common = common_beginning(std::span<const TokenId>(other->tokens).first(static_cast<std::size_t>(other->in_kv.count)), tokens);
         if (const Blocks whole{common.count / pool_.block_size().count}; whole > best.blocks) best = {other->id, whole};
     }
+    if (paused) return pool_.block_size() * best.blocks.count == head.snapshot_from ? std::optional(best) : std::nullopt;
     if (best.blocks.count == 0 || prefixes_.longest(head.client, tokens) > pool_.block_size() * (2 * best.blocks.count)) return std::nullopt;
     return best;
 }
@@ -191,42 +210,49 @@ std::optional<BlockPool::Beginning> Engine::shareable(const Sequence& head, std:
 /// One that runs is at the beginning that `head` has too, and will soon have computed it: waiting for it costs a few steps and
 /// saves computing and keeping it twice. Nobody waits for one of a lower class, whose prompt may have to wait itself.
 bool Engine::comes_soon(const Sequence& head) const {
-    if (!backend_.facts().shares || !head.snapshot.empty()) return false;
-    const auto tokens = std::span<const TokenId>(head.tokens).first(head.tokens.size() - 1);
+    const bool paused = !head.snapshot.empty();
+    if (!backend_.facts().shares || (paused && head.snapshot_from.count == 0)) return false;
+    const auto tokens = std::span<const TokenId>(head.tokens).first(static_cast<std::size_t>((paused ? head.snapshot_from : head.length() - Tokens{1}).count));
     return std::ranges::any_of(running_, [&](const Owned& other) {
         if (other->client != head.client || other->missing().count <= 1 || other->priority > head.priority) return false;
         const Tokens common = common_beginning(other->tokens, tokens);
         const Tokens whole{common.count / pool_.block_size().count * pool_.block_size().count};
-        return whole >= other->in_kv + kLeastAwaited;
+        return whole >= other->in_kv + (paused ? Tokens{1} : kLeastAwaited);  // without its beginning a snapshot is of no use
     });
 }
 
 /// From an answer that ended, or from one that runs, whichever shares more. The last token is always computed: its logits choose.
 /// What is copied beyond the common beginning is in KV for a moment, so there must be room for it.
 void Engine::begin_with_known(Sequence& sequence, const std::optional<BlockPool::Beginning>& shared) {
-    if (shared) {
-        const Tokens length = pool_.block_size() * shared->blocks.count;
-        backend_.share(shared->of, sequence.id, length);
-        holds(sequence, length);
-        if (!sequence.first_token) sequence.cached = length;
-        reused_ += length;
-        return;
-    }
-    const Tokens room = pool_.block_size() * pool_.free().count;
+    if (shared) return share(sequence, *shared);
     const auto tokens = std::span<const TokenId>(sequence.tokens).first(sequence.tokens.size() - 1);
     const PrefixCache::Match kept = prefixes_.find(sequence.client, tokens);
     Tokens length = kept.length;
     const Sequence* runs = running_that_begins_like(sequence, length);
-    bool done = false;
-    if (runs != nullptr && host_.total().count > 0 && runs->in_kv - length <= room) {
-        const std::vector<std::byte> copy = backend_.snapshot(runs->id);
-        done = !copy.empty() && backend_.restore(sequence.id, runs->in_kv, length, copy);
+    if (runs != nullptr && host_.total().count > 0 && runs->in_kv - length <= pool_.block_size() * pool_.free().count) {
+        const std::vector<std::byte> copy = backend_.snapshot(runs->id, {});
+        if (!copy.empty() && backend_.restore(sequence.id, runs->in_kv, length, copy)) return begins_with(sequence, length);
     }
-    if (const Tokens held{kept.entry == nullptr ? 0 : std::ssize(kept.entry->tokens)}; !done && kept.entry != nullptr && held - kept.length <= room) {
-        length = kept.length;
-        done = backend_.restore(sequence.id, held, length, kept.entry->snapshot);
-    }
-    if (!done) return;
+    take_kept(sequence, kept);
+}
+
+bool Engine::take_kept(Sequence& sequence, const PrefixCache::Match& kept) {
+    if (kept.entry == nullptr) return false;
+    const Tokens held{std::ssize(kept.entry->tokens)};
+    if (held - kept.length > pool_.block_size() * pool_.free().count) return false;
+    if (!backend_.restore(sequence.id, held, kept.length, kept.entry->snapshot)) return false;
+    begins_with(sequence, kept.length);
+    return true;
+}
+
+void Engine::share(Sequence& sequence, const BlockPool::Beginning& shared) {
+    const Tokens length = pool_.block_size() * shared.blocks.count;
+    backend_.share(shared.of, sequence.id, length);
+    begins_with(sequence, length);
+}
+
+/// It has `length` tokens that were not computed for it.
+void Engine::begins_with(Sequence& sequence, Tokens length) {
     holds(sequence, length);
     if (!sequence.first_token) sequence.cached = length;
     reused_ += length;
@@ -247,7 +273,7 @@ const Sequence* Engine::running_that_begins_like(const Sequence& sequence, Token
 
 void Engine::keep_for_later(const Sequence& sequence) {
     if (sequence.in_kv < kLeastPrefix || !divisible(sequence.in_kv) || !prefixes_.wants(backend_.facts().kv_bytes_per_token * sequence.in_kv.count)) return;
-    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id);
+    std::vector<std::byte> snapshot = backend_.snapshot(sequence.id, {});
     if (snapshot.empty()) return;
     const auto held = std::span<const TokenId>(sequence.tokens).first(static_cast<std::size_t>(sequence.in_kv.count));
     prefixes_.add({.client = sequence.client, .tokens = {held.begin(), held.end()}, .snapshot = std::move(snapshot)});

@@ -40,8 +40,10 @@ struct Sequence {
     std::optional<base::Instant> paused_since{};
     base::Duration paused{};  ///< in all, until the next token came
     int swaps = 0, recomputes = 0;
-    base::Tokens resumed_at{};   ///< its length when it was resumed last
-    base::Tokens in_snapshot{};  ///< how many of its tokens the snapshot holds while it is paused
+    base::Tokens resumed_at{};  ///< its length when it was resumed last
+    /// While it is paused, the snapshot holds its tokens from `snapshot_from` (others had those before it in KV, too) up to
+    /// `in_snapshot`.
+    base::Tokens snapshot_from{}, in_snapshot{};
     std::vector<std::byte> snapshot{};
 
     base::Tokens length() const { return {static_cast<std::int64_t>(tokens.size())}; }

@@ -39,6 +39,7 @@ public:
     bool no_numbers = false;  ///< logits are all NaN
     int fail_restores = 0;    ///< the next so many fail
     int shares = 0;           ///< so often a beginning was shared
+    int appends = 0;          ///< and a snapshot of the rest was put behind it
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
@@ -97,18 +98,28 @@ public:
         EXPECT_LE(std::ssize(held_), facts_.max_sequences);
         ++shares;
     }
-    std::vector<std::byte> snapshot(SequenceId sequence) override {
+    std::vector<std::byte> snapshot(SequenceId sequence, base::Tokens from) override {
         const auto found = held_.find(sequence);
         EXPECT_NE(found, held_.end()) << "only what is in KV is copied";
-        const auto bytes = std::as_bytes(std::span(found->second));
+        const auto bytes = std::as_bytes(std::span(found->second).subspan(static_cast<std::size_t>(from.count)));
         return {bytes.begin(), bytes.end()};
+    }
+    bool append(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override {
+        EXPECT_TRUE(facts_.shares && held_.contains(sequence));
+        if (fail_restores > 0 && fail_restores-- > 0) return false;
+        EXPECT_LE(cells() + length.count, facts_.pool.count);
+        const auto tokens = tokens_of(snapshot);
+        EXPECT_EQ(std::ssize(tokens), length.count);
+        held_[sequence].insert(held_[sequence].end(), tokens.begin(), tokens.end());
+        fill(sequence);
+        ++appends;
+        return true;
     }
     bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override {
         EXPECT_FALSE(held_.contains(sequence));
         EXPECT_LT(std::ssize(held_), facts_.max_sequences);
         if (fail_restores > 0 && fail_restores-- > 0) return false;
-        std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
-        std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
+        std::vector<TokenId> tokens = tokens_of(snapshot);
         EXPECT_EQ(std::ssize(tokens), length.count);
         if (cells() + length.count > facts_.pool.count) return false;
         tokens.resize(static_cast<std::size_t>(keep.count));
@@ -129,6 +140,11 @@ public:
     }
 
 private:
+    static std::vector<TokenId> tokens_of(std::span<const std::byte> snapshot) {
+        std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
+        std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
+        return tokens;
+    }
     void fill(SequenceId sequence) {
         while (cells_[sequence].size() < held_[sequence].size()) cells_[sequence].push_back(next_cell_++);
     }

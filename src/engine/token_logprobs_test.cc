@@ -87,7 +87,8 @@ public:
     DecodeStatus decode(std::span<const Run>) override { return DecodeStatus::kOk; }
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}
-    std::vector<std::byte> snapshot(SequenceId) override { return {}; }
+    std::vector<std::byte> snapshot(SequenceId, base::Tokens) override { return {}; }
+    bool append(SequenceId, base::Tokens, std::span<const std::byte>) override { return false; }
     bool restore(SequenceId, base::Tokens, base::Tokens, std::span<const std::byte>) override { return false; }
     void share(SequenceId, SequenceId, base::Tokens) override {}
 

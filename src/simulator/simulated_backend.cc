@@ -172,26 +172,39 @@ void SimulatedBackend::share(engine::SequenceId from, engine::SequenceId to, Tok
     }
 }
 
-std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence) {
+std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence, Tokens from) {
     const auto found = held_.find(sequence);
-    FULLSTOP_ASSERT(found != held_.end(), "only what is in KV is copied");
-    elapsed_ += options_.swap.out(found->second.length());
-    const auto bytes = std::as_bytes(std::span(found->second.tokens));
+    FULLSTOP_ASSERT(found != held_.end() && from <= found->second.length(), "only what is in KV is copied");
+    elapsed_ += options_.swap.out(found->second.length() - from);
+    const auto bytes = std::as_bytes(std::span(found->second.tokens).subspan(static_cast<std::size_t>(from.count)));
     return {bytes.begin(), bytes.end()};
 }
 
+bool SimulatedBackend::fails() { return options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0; }
+
 /// Every token comes in as if it were computed, so one that does not belong there stops the program.
+void SimulatedBackend::take_from(Held& held, std::span<const std::byte> snapshot, Tokens keep) {
+    std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
+    std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
+    for (const TokenId token : std::span(tokens).first(static_cast<std::size_t>(keep.count))) take_in(held, token);
+    cells_ += keep;
+}
+
 bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) {
     FULLSTOP_ASSERT(!held_.contains(sequence), "what comes back has no place yet");
     FULLSTOP_ASSERT(std::cmp_less(held_.size(), options_.max_sequences), "what comes back finds a place");
     FULLSTOP_ASSERT(std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count) && keep <= length, "a snapshot holds what it is said to hold");
-    if (options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0) return false;
-    if (cells_ + length > options_.pool) return false;
-    std::vector<TokenId> tokens(static_cast<std::size_t>(length.count));
-    std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
-    Held& held = held_[sequence];
-    for (const TokenId token : std::span(tokens).first(static_cast<std::size_t>(keep.count))) take_in(held, token);
-    cells_ += keep;
+    if (fails() || cells_ + length > options_.pool) return false;
+    take_from(held_[sequence], snapshot, keep);
+    elapsed_ += options_.swap.in(length);
+    return true;
+}
+
+bool SimulatedBackend::append(engine::SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) {
+    FULLSTOP_ASSERT(facts_.shares && std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count), "a snapshot holds what it is said to hold");
+    if (fails()) return false;
+    FULLSTOP_ASSERT(cells_ + length <= options_.pool, "what comes back finds cells");
+    take_from(held_.at(sequence), snapshot, length);
     elapsed_ += options_.swap.in(length);
     return true;
 }

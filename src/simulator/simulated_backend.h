@@ -70,7 +70,8 @@ public:
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;
-    std::vector<std::byte> snapshot(engine::SequenceId sequence) override;
+    std::vector<std::byte> snapshot(engine::SequenceId sequence, base::Tokens from) override;
+    bool append(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override;
     bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override;
     void share(engine::SequenceId from, engine::SequenceId to, base::Tokens length) override;
 
@@ -90,6 +91,8 @@ private:
     static engine::TokenId answer_token(std::uint64_t hash, std::int64_t at);
     void take_in(Held& held, engine::TokenId token);
     void compute(const engine::Run& run, std::size_t index);
+    bool fails();
+    void take_from(Held& held, std::span<const std::byte> snapshot, base::Tokens keep);
 
     Options options_;
     engine::CostModel cost_;

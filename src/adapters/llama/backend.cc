@@ -69,7 +69,8 @@ public:
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
-    std::vector<std::byte> snapshot(SequenceId sequence) override { return cells_.snapshot(sequence); }
+    std::vector<std::byte> snapshot(SequenceId sequence, Tokens from) override { return cells_.snapshot(sequence, from); }
+    bool append(SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) override { return cells_.append(sequence, length, snapshot); }
     void share(SequenceId from, SequenceId to, Tokens length) override { cells_.share(from, to, length); }
     bool restore(SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) override {
         return cells_.restore(sequence, length, keep, snapshot);
@@ -256,7 +257,7 @@ bool LlamaBackend::company_changes_nothing() {
     for (Run& run : beside) run = rows(run.sequence, static_cast<std::size_t>(run.position.count) + run.tokens.size(), 1);
     company.push_back(logits_of_last(beside));
     for (SequenceId id = kFirstOther; id < others; ++id) remove(id);
-    const std::vector<std::byte> saved = snapshot(kMeasured);
+    const std::vector<std::byte> saved = snapshot(kMeasured, {});
     remove(kMeasured);
     logits_of_last(std::array{rows(kLate, 0, 5)});
     const bool restored = !saved.empty() && restore(kMeasured, Tokens{9}, Tokens{9}, saved);

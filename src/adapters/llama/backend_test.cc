@@ -190,7 +190,7 @@ TEST(RealModel, SharedBeginningsSurviveTheClearingOfThePool) {
     ASSERT_TRUE(backend->facts().shares);
     const auto tokens = backend->tokenize(kQuestions[2] + " " + kQuestions[0] + " " + kQuestions[1]);
     const auto other = backend->tokenize(kQuestions[2]);
-    const std::size_t last = tokens.size() - 1, all = 32, some = 16;
+    const std::size_t last = tokens.size() - 2, all = 32, some = 16;
     ASSERT_GT(last, all + 8);
     logits_of(*backend, 1, tokens, 0, last);
     const auto expected = logits_of(*backend, 1, tokens, last, 1);
@@ -212,10 +212,17 @@ TEST(RealModel, SharedBeginningsSurviveTheClearingOfThePool) {
     EXPECT_EQ(logits_of(*backend, 4, tokens, last, 1), expected);
     logits_of(*backend, 5, tokens, some, last - some);
     EXPECT_EQ(logits_of(*backend, 5, tokens, last, 1), expected) << "which held nothing but what it shared";
-    const auto saved = backend->snapshot(5);
+    const Tokens begun{static_cast<std::int64_t>(some)}, rest{static_cast<std::int64_t>(last - some) + 1};
+    const auto tail = backend->snapshot(5, begun);
+    EXPECT_LT(tail.size(), backend->snapshot(5, {}).size());
+    backend->share(4, 6, begun);
+    ASSERT_TRUE(backend->append(6, rest, tail));
+    EXPECT_EQ(logits_of(*backend, 6, tokens, last + 1, 1), logits_of(*backend, 5, tokens, last + 1, 1)) << "shared, and the rest from a copy";
+    backend->remove(6);
+    const auto saved = backend->snapshot(5, {});
     backend->remove(4);
     backend->remove(5);
-    const Tokens length{static_cast<std::int64_t>(last) + 1};
+    const Tokens length{static_cast<std::int64_t>(last) + 2};
     ASSERT_TRUE(backend->restore(6, length, Tokens{static_cast<std::int64_t>(last)}, saved)) << "a copy holds what was shared, too";
     EXPECT_EQ(logits_of(*backend, 6, tokens, last, 1), expected);
 }
@@ -235,10 +242,10 @@ TEST(RealModel, AMoveBetweenStreamsIsDoneBeforeTheNextCopyInOrOut) {
 
     logits(1, others, 0, others.size());
     logits(2, others, 0, others.size());
-    const auto foreign = backend->snapshot(2);
+    const auto foreign = backend->snapshot(2, {});
     logits(3, tokens, 0, last);
     backend->remove(1);  // 3 moves into its place
-    const auto saved = backend->snapshot(3);
+    const auto saved = backend->snapshot(3, {});
     const Tokens all_others{std::ssize(others)};
     ASSERT_TRUE(backend->restore(4, all_others, all_others, foreign)) << "into the place that 3 left";
     EXPECT_EQ(logits(3, tokens, last, 1), expected) << "what moved";
@@ -363,7 +370,7 @@ TEST(SlidingWindowModel, ABeginningOfALongAnswerIsNotReused) {
         for (const std::size_t length : {500U, 700U}) {
             logits_of(*backend, 1, tokens, 0, kBeginning);
             for (std::size_t at = kBeginning, piece = (length - kBeginning) / 10; at < length; at += piece) logits_of(*backend, 1, tokens, at, piece);
-            const auto copy = backend->snapshot(1);
+            const auto copy = backend->snapshot(1, {});
             backend->remove(1);
             const bool reused = backend->restore(2, Tokens{static_cast<std::int64_t>(length)}, beginning, copy);
             EXPECT_EQ(reused, length == 500) << "nothing of 500 lies behind the window of 512";

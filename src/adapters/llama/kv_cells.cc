@@ -56,9 +56,16 @@ std::vector<std::byte> KvCells::copy_of(int place) const {
     return bytes;
 }
 
-std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence) const {
+std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence, base::Tokens from) {
     const auto place = places_.find(sequence);
-    return place ? copy_of(*place) : std::vector<std::byte>();
+    return place ? copy_behind(*place, static_cast<llama_pos>(from.count)) : std::vector<std::byte>();
+}
+
+bool KvCells::append(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) {
+    const auto place = places_.find(sequence);
+    if (!place || !prepare(length.count) || !put_behind(*place, snapshot)) return false;
+    computed(length.count);
+    return true;
 }
 
 bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) {

@@ -34,8 +34,10 @@ public:
     void forget_from(int place, llama_pos position) { llama_memory_seq_rm(memory_, place, position, -1); }
     void clear();
 
-    /// Empty: libllama could not say.
-    std::vector<std::byte> snapshot(engine::SequenceId sequence) const;
+    /// From a token on. Empty: libllama could not say.
+    std::vector<std::byte> snapshot(engine::SequenceId sequence, base::Tokens from);
+    /// Behind what the sequence holds. False: it did not fit; nothing changed.
+    bool append(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot);
     /// False: it did not fit; the sequence has no place.
     bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot);
 
