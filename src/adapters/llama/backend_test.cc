@@ -320,6 +320,15 @@ TEST(RealModel, AnswersThatShareABeginningReadAsIfEachWereAlone) {
     EXPECT_GT(answers.occupancy().reused.count - reused.count, 3 * 80);
     for (SequenceId id = 1; id < tails.size(); ++id) EXPECT_EQ(answers.texts[id], alone[id]) << tails[id];
     EXPECT_EQ(answers.occupancy().kv_used, Tokens{});
+
+    // In a pool for fewer of them, where pauses copy what is not shared.
+    Answers tight(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256}), {.admission = engine::AdmissionMode::kEager});
+    for (SequenceId id = 0; id < tails.size(); ++id) tight.ask(id, document + tails[id], id % 2 == 0 ? 0.0 : 0.8, kTokens, {.client = "together"});
+    tight.run();
+    EXPECT_GT(tight.occupancy().swaps, 0);
+    const double bytes_of_one = static_cast<double>((tight.facts().kv_bytes_per_token * tight.numbers[1].prompt_tokens.count).count);
+    EXPECT_LT(static_cast<double>(tight.occupancy().swapped_out.count) / static_cast<double>(tight.occupancy().swaps), bytes_of_one);
+    for (SequenceId id = 0; id < tails.size(); ++id) EXPECT_EQ(tight.texts[id], alone[id]) << tails[id];
 }
 
 /// Alone, and paused by an interactive one that took its place: in streams, where nothing else changes.
