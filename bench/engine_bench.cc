@@ -50,7 +50,7 @@ double seconds(base::Duration time) { return base::to_seconds(time); }
 /// `length` tokens that no other prompt begins with.
 std::string prompt_of(const engine::Backend& backend, std::int64_t length, int number) {
     std::string text = fmt::format("{}", number);
-    while (static_cast<std::int64_t>(backend.tokenize(text).size()) < length) text += " a";
+    while (static_cast<std::int64_t>(backend.tokenize(text).tokens.size()) < length) text += " a";
     return text;
 }
 

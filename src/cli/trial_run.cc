@@ -28,10 +28,10 @@ public:
     const engine::StepShape& shape() const { return shape_; }
 
     const engine::ModelFacts& facts() const override { return backend_.facts(); }
-    std::vector<engine::TokenId> tokenize(std::string_view text) const override { return backend_.tokenize(text); }
+    engine::PromptTokens tokenize(std::string_view text) const override { return backend_.tokenize(text); }
     std::string piece(engine::TokenId token) const override { return backend_.piece(token); }
     bool is_end(engine::TokenId token) const override { return backend_.is_end(token); }
-    base::Result<std::vector<engine::TokenId>> chat_tokens(std::span<const answer::Message> messages) const override { return backend_.chat_tokens(messages); }
+    base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override { return backend_.chat_tokens(messages); }
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override {
         Tokens all;
         for (const auto& [id, length] : held_) all += length;

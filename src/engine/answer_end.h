@@ -41,9 +41,9 @@ struct Submission {
 /// The numbers of contract section 6. Absent: that moment never came.
 struct AnswerNumbers {
     std::optional<base::Tokens> requested_max_tokens, effective_max_tokens;
-    base::Tokens prompt_tokens;
-    base::Tokens cached_tokens;  ///< of the prompt: taken from another answer, not computed
-    base::Tokens output_tokens;  ///< tokens of the answer; the end token is not one of them
+    std::optional<base::Tokens> prompt_tokens;  ///< absent: they were not counted
+    base::Tokens cached_tokens;                 ///< of the prompt: taken from another answer, not computed
+    base::Tokens output_tokens;                 ///< tokens of the answer; the end token is not one of them
     std::optional<base::Duration> queue, ttft;
     int swaps = 0;            ///< pauses after which its KV came back from host memory
     int recomputes = 0;       ///< pauses after which its tokens were computed again; none is lost either way

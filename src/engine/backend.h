@@ -56,20 +56,27 @@ enum class DecodeStatus {
     kFatal,    ///< the computation failed; some runs may be in KV
 };
 
+/// A prompt as the model reads it. One that surely fills the window is not read: that could take seconds, in which every
+/// running answer would stand still.
+struct PromptTokens {
+    std::vector<TokenId> tokens = {};
+    std::optional<base::Tokens> surely = {};  ///< it has at least so many, which is no less than the window; `tokens` is empty
+};
+
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual const ModelFacts& facts() const = 0;
 
     /// Control tokens written out in `text` are recognised; a beginning-of-text token is added if the model wants one.
-    virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
+    virtual PromptTokens tokenize(std::string_view text) const = 0;
     /// Bytes of one token; may be a part of a character. Control tokens have none.
     virtual std::string piece(TokenId token) const = 0;
     /// The model ends its answer with this token.
     virtual bool is_end(TokenId token) const = 0;
     /// The conversation in the model's own template, ready for the assistant's turn. What messages hold is text: a control
     /// token written out there is none. Errors: the template is unknown, or does not take the conversation.
-    virtual base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message> messages) const = 0;
+    virtual base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const = 0;
 
     /// Computes all runs; blocks as long as that takes. A new sequence id takes a free place. At most one run a sequence.
     virtual DecodeStatus decode(std::span<const Run> runs) = 0;

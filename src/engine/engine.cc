@@ -38,13 +38,15 @@ struct Refusal {
     std::string detail;
 };
 
+std::string no_room_in(Tokens window, Tokens prompt, std::string_view how_sure = {}) {
+    return fmt::format("the prompt has {}{} tokens and the window holds {}: no room for an answer; shorten the prompt by at least {} tokens", how_sure,
+                       prompt.count, window.count, prompt.count - window.count + 1);
+}
+
 /// Why this prompt and limit can never be served, if so.
 std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, Tokens window) {
     if (prompt.count == 0) return Refusal{"empty_prompt", "the prompt is empty"};
-    if (prompt >= window)
-        return Refusal{kTooLong,
-                       fmt::format("the prompt has {} tokens and the window holds {}: no room for an answer; shorten the prompt by at least {} tokens",
-                                   prompt.count, window.count, prompt.count - window.count + 1)};
+    if (prompt >= window) return Refusal{kTooLong, no_room_in(window, prompt)};
     if (asked && prompt + *asked > window)
         return Refusal{kTooLong, fmt::format("prompt ({} tokens) and max_tokens ({}) need {} tokens and the window holds {}: ask for at most {}", prompt.count,
                                              asked->count, (prompt + *asked).count, window.count, (window - prompt).count)};
@@ -70,24 +72,25 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     const auto refuse = [&](Cause cause, std::string_view code, std::string detail, std::optional<Duration> retry = {}) {
         out.emplace_back(Refused{submission.id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
     };
-    std::vector<TokenId> tokens;
+    PromptTokens read;
     if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
-        auto read = backend_.chat_tokens(*messages);
-        if (!read) return refuse(Cause::kRequestRejected, "chat_template", read.error().message + ": " + read.error().hint);
-        tokens = std::move(*read);
+        auto conversation = backend_.chat_tokens(*messages);
+        if (!conversation) return refuse(Cause::kRequestRejected, "chat_template", conversation.error().message + ": " + conversation.error().hint);
+        read = std::move(*conversation);
     } else {
-        tokens = backend_.tokenize(std::get<std::string>(submission.prompt));
+        read = backend_.tokenize(std::get<std::string>(submission.prompt));
     }
-    const Tokens prompt{static_cast<std::int64_t>(tokens.size())};
-    numbers.prompt_tokens = prompt;
     const Tokens window = backend_.facts().window;
+    if (read.surely) return refuse(Cause::kRequestRejected, kTooLong, no_room_in(window, *read.surely, "at least "));
+    const Tokens prompt{static_cast<std::int64_t>(read.tokens.size())};
+    numbers.prompt_tokens = prompt;
     if (auto refusal = impossible(prompt, submission.max_tokens, window)) return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
 
     const Tokens limit = submission.max_tokens.value_or(window - prompt);
     ranking_.arrived(submission.client);
     waiting_.push_back(std::make_unique<Sequence>(Sequence{.id = submission.id,
                                                            .rank = next_rank_++,
-                                                           .tokens = std::move(tokens),
+                                                           .tokens = std::move(read.tokens),
                                                            .prompt = prompt,
                                                            .in_kv = {},
                                                            .requested = submission.max_tokens,

@@ -154,6 +154,19 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
     EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
 }
 
+TEST(HttpService, APromptThatWasNotReadHasNoNumberOfTokensButALeast) {
+    TestBackend backend(base::Tokens{32});
+    backend.surely_from = 1000;
+    Host host(std::move(backend));
+    const auto id = host.chat("", std::string(2000, '<'));
+    host.run();
+    EXPECT_EQ(host.read(id).status, 400);
+    const auto error = host.json_of(id).at("error");
+    EXPECT_EQ(error.at("code"), "context_length_exceeded");
+    EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("at least 1003 tokens and the window holds 32"));
+    EXPECT_TRUE(error.at("fullstop").at("prompt_tokens").is_null());
+}
+
 TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
     Host host;
     const std::map<std::string, std::string> wrong = {

@@ -58,7 +58,7 @@ void Metrics::ended(const AnswerEnd& end) {
         estimates_.add(base::to_seconds(*end.numbers.ttft_estimate) / base::to_seconds(*end.numbers.ttft));
     if (!end.numbers.queue) return;
     queue_.add(base::to_seconds(*end.numbers.queue));
-    prompt_tokens_ += end.numbers.prompt_tokens.count;
+    prompt_tokens_ += end.numbers.prompt_tokens.value_or(base::Tokens{}).count;
     output_tokens_ += end.numbers.output_tokens.count;
 }
 

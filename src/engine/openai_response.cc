@@ -38,7 +38,7 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
         {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
         {"requested_max_tokens", count(n.requested_max_tokens)},
         {"effective_max_tokens", count(n.effective_max_tokens)},
-        {"prompt_tokens", n.prompt_tokens.count},
+        {"prompt_tokens", n.prompt_tokens ? json::value(n.prompt_tokens->count) : json::value()},
         {"cached_tokens", n.cached_tokens.count},
         {"output_tokens", n.output_tokens.count},
         {"queue_ms", milliseconds(n.queue)},
@@ -51,7 +51,7 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
 }
 
 json::object usage_object(const AnswerEnd& end) {
-    const std::int64_t prompt = end.numbers.prompt_tokens.count, output = end.numbers.output_tokens.count;
+    const std::int64_t prompt = end.numbers.prompt_tokens.value_or(base::Tokens{}).count, output = end.numbers.output_tokens.count;
     return {{"prompt_tokens", prompt},
             {"completion_tokens", output},
             {"total_tokens", prompt + output},

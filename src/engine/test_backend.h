@@ -36,10 +36,11 @@ public:
     /// What the model answers to this prompt; every other prompt gets letters of a length drawn from the prompt.
     std::map<std::string, std::string> answers;
     DecodeStatus next_status = DecodeStatus::kOk;
-    bool no_numbers = false;  ///< logits are all NaN
-    int fail_restores = 0;    ///< the next so many fail
-    int shares = 0;           ///< so often a beginning was shared
-    int appends = 0;          ///< and a snapshot of the rest was put behind it
+    bool no_numbers = false;                 ///< logits are all NaN
+    int fail_restores = 0;                   ///< the next so many fail
+    int shares = 0;                          ///< so often a beginning was shared
+    int appends = 0;                         ///< and a snapshot of the rest was put behind it
+    std::optional<std::size_t> surely_from;  ///< prompts of so many bytes are not read: at least half as many tokens
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
@@ -50,14 +51,15 @@ public:
     std::size_t sequences() const { return held_.size(); }
 
     const ModelFacts& facts() const override { return facts_; }
-    std::vector<TokenId> tokenize(std::string_view text) const override {
-        std::vector<TokenId> out;
-        for (const char c : text) out.push_back(static_cast<unsigned char>(c) + 1);
+    PromptTokens tokenize(std::string_view text) const override {
+        PromptTokens out;
+        if (surely_from && text.size() >= *surely_from) return {.surely = base::Tokens{std::ssize(text) / 2}};
+        for (const char c : text) out.tokens.push_back(static_cast<unsigned char>(c) + 1);
         return out;
     }
     std::string piece(TokenId token) const override { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
     bool is_end(TokenId token) const override { return token == kEnd; }
-    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message> messages) const override {
+    base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override {
         std::string text;
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
         return tokenize(text);

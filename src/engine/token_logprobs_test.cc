@@ -80,10 +80,10 @@ TEST(TokenLogprobs, ComeWithTheTextThatTheyCompleteWhateverIsHeldBack) {
 class Words final : public Backend {
 public:
     const ModelFacts& facts() const override { return facts_; }
-    std::vector<TokenId> tokenize(std::string_view) const override { return {}; }
+    PromptTokens tokenize(std::string_view) const override { return {}; }
     std::string piece(TokenId token) const override { return std::vector<std::string>{"ab", "", "xE", "ND", "z"}.at(static_cast<std::size_t>(token)); }
     bool is_end(TokenId) const override { return false; }
-    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message>) const override { return std::vector<TokenId>(); }
+    base::Result<PromptTokens> chat_tokens(std::span<const answer::Message>) const override { return PromptTokens(); }
     DecodeStatus decode(std::span<const Run>) override { return DecodeStatus::kOk; }
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}

@@ -60,13 +60,13 @@ TokenId SimulatedBackend::answer_token(std::uint64_t hash, std::int64_t at) {
 
 void SimulatedBackend::set_length(std::string_view prompt, Tokens length) {
     std::uint64_t hash = first_hash();
-    for (const TokenId token : tokenize(prompt)) hash = hash_with(hash, token);
+    for (const TokenId token : tokenize(prompt).tokens) hash = hash_with(hash, token);
     lengths_[hash] = length;
 }
 
 std::string SimulatedBackend::answer_to(std::string_view prompt) const {
     std::uint64_t hash = first_hash();
-    for (const TokenId token : tokenize(prompt)) hash = hash_with(hash, token);
+    for (const TokenId token : tokenize(prompt).tokens) hash = hash_with(hash, token);
     std::string text;
     for (std::int64_t i = 0; i < natural_length(hash).count; ++i) text += piece(answer_token(hash, i));
     return text;
@@ -74,16 +74,16 @@ std::string SimulatedBackend::answer_to(std::string_view prompt) const {
 
 base::Duration SimulatedBackend::take_elapsed() { return std::exchange(elapsed_, base::Duration{}); }
 
-std::vector<TokenId> SimulatedBackend::tokenize(std::string_view text) const {
-    std::vector<TokenId> tokens;
-    tokens.reserve(text.size());
-    for (const char c : text) tokens.push_back(static_cast<unsigned char>(c) + 1);
-    return tokens;
+engine::PromptTokens SimulatedBackend::tokenize(std::string_view text) const {
+    engine::PromptTokens out;
+    out.tokens.reserve(text.size());
+    for (const char c : text) out.tokens.push_back(static_cast<unsigned char>(c) + 1);
+    return out;
 }
 
 std::string SimulatedBackend::piece(TokenId token) const { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
 
-base::Result<std::vector<TokenId>> SimulatedBackend::chat_tokens(std::span<const answer::Message> messages) const {
+base::Result<engine::PromptTokens> SimulatedBackend::chat_tokens(std::span<const answer::Message> messages) const {
     std::string text;
     for (const auto& message : messages) text += message.role + ' ' + message.content + ' ';
     std::ranges::replace(text, '\n', ' ');

@@ -63,10 +63,10 @@ public:
     std::size_t sequences() const { return held_.size(); }
 
     const engine::ModelFacts& facts() const override { return facts_; }
-    std::vector<engine::TokenId> tokenize(std::string_view text) const override;
+    engine::PromptTokens tokenize(std::string_view text) const override;
     std::string piece(engine::TokenId token) const override;
     bool is_end(engine::TokenId token) const override { return token == kEnd; }
-    base::Result<std::vector<engine::TokenId>> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;

@@ -110,6 +110,11 @@ class Surface(unittest.TestCase):
                      r"fullstop_time_to_first_token_seconds_count [1-9]\d*", r'fullstop_inter_token_latency_seconds_bucket{le="\+Inf"} [1-9]\d*']:
             self.assertRegex(text, rf"(?m)^{line}$")
 
+    def test_a_prompt_that_cannot_fit_is_refused_before_it_is_read(self):
+        for path, body in [("/v1/completions", {"prompt": "<" * 2_000_000}), ("/v1/chat/completions", {"messages": [{"role": "user", "content": "<" * 2_000_000}]})]:
+            error = self.error(self.server.ask("POST", path, body), 400, "at least 1", "the window holds 512")
+            self.assertEqual((error["code"], error["fullstop"]["prompt_tokens"]), ("context_length_exceeded", None))
+
     def test_control_tokens_in_a_message_are_text(self):
         def prompt_tokens(content):
             body = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}

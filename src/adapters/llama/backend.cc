@@ -62,10 +62,10 @@ public:
     }
 
     const engine::ModelFacts& facts() const override { return facts_; }
-    std::vector<TokenId> tokenize(std::string_view text) const override { return tokenizer_.tokenize(text); }
+    engine::PromptTokens tokenize(std::string_view text) const override { return text_tokens(tokenizer_, text, facts_.window); }
     std::string piece(TokenId token) const override { return text_of(token, false); }
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
-    base::Result<std::vector<TokenId>> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
@@ -107,9 +107,9 @@ private:
     std::vector<std::vector<float>> copies_;       ///< by run, of passes before the last one
 };
 
-base::Result<std::vector<TokenId>> LlamaBackend::chat_tokens(std::span<const answer::Message> messages) const {
+base::Result<engine::PromptTokens> LlamaBackend::chat_tokens(std::span<const answer::Message> messages) const {
     if (!chat_template_) return std::unexpected(chat_template_.error());
-    return llama::chat_tokens(*chat_template_, tokenizer_, messages);
+    return llama::chat_tokens(*chat_template_, tokenizer_, messages, facts_.window);
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {

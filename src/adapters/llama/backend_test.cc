@@ -188,8 +188,8 @@ std::vector<float> logits_of(engine::Backend& backend, SequenceId id, std::span<
 TEST(RealModel, SharedBeginningsSurviveTheClearingOfThePool) {
     auto backend = load(eight(KvType::kQ8_0, KvLayout::kUnified, Tokens{256})).value();
     ASSERT_TRUE(backend->facts().shares);
-    const auto tokens = backend->tokenize(kQuestions[2] + " " + kQuestions[0] + " " + kQuestions[1]);
-    const auto other = backend->tokenize(kQuestions[2]);
+    const auto tokens = backend->tokenize(kQuestions[2] + " " + kQuestions[0] + " " + kQuestions[1]).tokens;
+    const auto other = backend->tokenize(kQuestions[2]).tokens;
     const std::size_t last = tokens.size() - 2, all = 32, some = 16;
     ASSERT_GT(last, all + 8);
     logits_of(*backend, 1, tokens, 0, last);
@@ -231,8 +231,8 @@ TEST(RealModel, SharedBeginningsSurviveTheClearingOfThePool) {
 /// and another is copied into the place it left. libllama moves streams only with the next pass, which must reach neither.
 TEST(RealModel, AMoveBetweenStreamsIsDoneBeforeTheNextCopyInOrOut) {
     auto backend = load(eight(KvType::kQ8_0, KvLayout::kStreams, Tokens{8 * 256})).value();
-    const auto tokens = backend->tokenize(kQuestions[2]);
-    const auto others = backend->tokenize(kQuestions[0]);
+    const auto tokens = backend->tokenize(kQuestions[2]).tokens;
+    const auto others = backend->tokenize(kQuestions[0]).tokens;
     const auto logits = [&](auto... what) { return logits_of(*backend, what...); };
     const std::size_t last = tokens.size() - 1;
     const Tokens length{static_cast<std::int64_t>(last)};
@@ -314,8 +314,8 @@ TEST(RealModel, AnswersThatShareABeginningReadAsIfEachWereAlone) {
     }
     answers.cancel(0);
     answers.run();
-    EXPECT_EQ(most, 6) << "at once, although each has more than " << answers.numbers[1].prompt_tokens.count << " tokens";
-    EXPECT_GT(answers.numbers[1].prompt_tokens.count * 6, 512);
+    EXPECT_EQ(most, 6) << "at once, although each has more than " << answers.numbers[1].prompt_tokens->count << " tokens";
+    EXPECT_GT(answers.numbers[1].prompt_tokens->count * 6, 512);
     EXPECT_LE(owned, 512);
     EXPECT_GT(answers.occupancy().reused.count - reused.count, 3 * 80);
     for (SequenceId id = 1; id < tails.size(); ++id) EXPECT_EQ(answers.texts[id], alone[id]) << tails[id];
@@ -370,7 +370,7 @@ TEST(SlidingWindowModel, ABeginningOfALongAnswerIsNotReused) {
     for (const KvLayout layout : {KvLayout::kStreams, KvLayout::kUnified}) {
         auto backend = load({.model = kSlidingWindowModel, .layout = layout, .kv_tokens = Tokens{2 * 768}, .max_sequences = 2}).value();
         EXPECT_FALSE(backend->facts().shares);
-        const auto tokens = std::vector<engine::TokenId>(700, backend->tokenize("fox").back());
+        const auto tokens = std::vector<engine::TokenId>(700, backend->tokenize("fox").tokens.back());
         constexpr std::size_t kBeginning = 90;
         const Tokens beginning{kBeginning};
         logits_of(*backend, 1, tokens, 0, kBeginning);
@@ -483,7 +483,7 @@ TEST(RealModel, AOneTokenPromptAndF16AreServedToo) {
     submission.prompt = std::string("Hello");
     submission.sampling.temperature = 0;
     submission.max_tokens = Tokens{3};
-    ASSERT_EQ(backend->tokenize("Hello").size(), 1U);
+    ASSERT_EQ(backend->tokenize("Hello").tokens.size(), 1U);
     engine.submit({}, submission, events);
     while (engine.plan({}, events)) {
         engine.compute();

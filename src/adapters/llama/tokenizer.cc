@@ -1,10 +1,11 @@
-// Control tokens are found as libllama finds them: written out exactly, the longest first.
+// Texts are cut at control tokens where libllama would cut them.
 #include "adapters/llama/tokenizer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
@@ -16,18 +17,18 @@ using engine::TokenId;
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-}  // namespace
-
-Tokenizer::Tokenizer(const llama_vocab* vocabulary) : vocabulary_(vocabulary) {
+std::vector<ControlTokens::Token> controls_of(const llama_vocab* vocabulary) {
+    std::map<std::string, TokenId> controls;
     for (TokenId id = 0; id < llama_vocab_n_tokens(vocabulary); ++id) {
         if ((llama_vocab_get_attr(vocabulary, id) & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0) continue;
-        const std::string_view text = llama_vocab_get_text(vocabulary, id);
-        if (text.empty()) continue;
-        controls_.emplace(text, id);
-        lengths_.insert(text.size());
-        first_bytes_.insert(text.front());
+        if (const std::string text = llama_vocab_get_text(vocabulary, id); !text.empty()) controls.emplace(text, id);
     }
+    return {controls.begin(), controls.end()};
 }
+
+}  // namespace
+
+Tokenizer::Tokenizer(const llama_vocab* vocabulary) : vocabulary_(vocabulary), controls_(controls_of(vocabulary)), bound_(vocabulary) {}
 
 std::vector<TokenId> Tokenizer::call(std::string_view text, bool ends, bool control) const {
     std::vector<TokenId> tokens(text.size() + 8);  // no token is shorter than a byte; some models add a few of their own
@@ -47,20 +48,8 @@ std::vector<TokenId> Tokenizer::call(std::string_view text, bool ends, bool cont
 
 std::vector<TokenId> Tokenizer::tokenize(std::string_view text) const { return call(text, true, true); }
 
-std::optional<Tokenizer::Found> Tokenizer::next_control(std::string_view text, std::size_t from) const {
-    for (std::size_t at = from; at < text.size(); ++at) {
-        if (!first_bytes_.contains(text[at])) continue;
-        for (const std::size_t length : lengths_) {
-            if (length > text.size() - at) continue;
-            if (const auto found = controls_.find(text.substr(at, length)); found != controls_.end())
-                return Found{.at = at, .length = length, .token = found->second};
-        }
-    }
-    return std::nullopt;
-}
-
 std::string_view Tokenizer::control_in(std::string_view text) const {
-    const auto found = next_control(text, 0);
+    const auto found = controls_.next(text, 0);
     return found ? text.substr(found->at, found->length) : std::string_view();
 }
 
@@ -69,7 +58,7 @@ bool Tokenizer::messages_make_control(std::span<const TextPart> parts) const {
     std::vector<bool> of_message;
     for (const TextPart& part : parts) of_message.insert(of_message.end(), part.text.size(), part.from_message);
     // One that begins inside another may reach into a message: all places are looked at.
-    for (auto found = next_control(text, 0); found; found = next_control(text, found->at + 1)) {
+    for (auto found = controls_.next(text, 0); found; found = controls_.next(text, found->at + 1)) {
         const auto begin = of_message.begin() + static_cast<std::ptrdiff_t>(found->at);
         if (std::find(begin, begin + static_cast<std::ptrdiff_t>(found->length), true) != begin + static_cast<std::ptrdiff_t>(found->length)) return true;
     }
@@ -79,7 +68,7 @@ bool Tokenizer::messages_make_control(std::span<const TextPart> parts) const {
 std::vector<TokenId> Tokenizer::controls_of_template(std::span<const TextPart> parts) const {
     std::vector<TokenId> all;
     for (const TextPart& part : parts)
-        for (auto found = next_control(part.text, 0); !part.from_message && found; found = next_control(part.text, found->at + found->length))
+        for (auto found = controls_.next(part.text, 0); !part.from_message && found; found = controls_.next(part.text, found->at + found->length))
             all.push_back(found->token);
     return all;
 }
@@ -87,7 +76,7 @@ std::vector<TokenId> Tokenizer::controls_of_template(std::span<const TextPart> p
 std::string Tokenizer::broken(std::string_view text) const {
     std::string out;
     std::size_t from = 0;
-    while (const auto found = next_control(text, from)) {
+    while (const auto found = controls_.next(text, from)) {
         out.append(text.substr(from, found->at - from)).append(1, text[found->at]).append(1, ' ');
         from = found->at + 1;
     }
@@ -114,7 +103,7 @@ std::optional<std::vector<TokenId>> Tokenizer::tokenize_apart(std::span<const Te
     for (const TextPart& part : parts) {
         const std::string_view text = part.text;
         std::size_t from = 0;
-        for (auto found = next_control(text, 0); !part.from_message && found; found = next_control(text, from)) {
+        for (auto found = controls_.next(text, 0); !part.from_message && found; found = controls_.next(text, from)) {
             add(text.substr(from, found->at - from));
             const auto takes = llama_vocab_get_attr(vocabulary_, found->token);
             while ((takes & LLAMA_TOKEN_ATTR_LSTRIP) != 0 && !between.empty() && is_blank(between.back())) between.pop_back();
@@ -136,19 +125,27 @@ std::string joined(std::span<const TextPart> parts) {
     return text;
 }
 
-base::Result<std::vector<TokenId>> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages) {
+engine::PromptTokens text_tokens(const Tokenizer& tokenizer, std::string_view text, base::Tokens window) {
+    const base::Tokens least = tokenizer.least_tokens(text);
+    return least < window ? engine::PromptTokens{.tokens = tokenizer.tokenize(text)} : engine::PromptTokens{.surely = least};
+}
+
+base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages,
+                                               base::Tokens window) {
     const auto parts = form.render(messages);
     if (!parts) return std::unexpected(parts.error());
+    const std::string text = joined(*parts);
+    if (const base::Tokens least = tokenizer.least_tokens(text); least >= window) return engine::PromptTokens{.surely = least};
     std::string_view control;
     for (const answer::Message& message : messages)
         if (control.empty()) control = tokenizer.control_in(message.content);
-    if (control.empty() && !tokenizer.messages_make_control(*parts)) return tokenizer.tokenize(joined(*parts));
+    if (control.empty() && !tokenizer.messages_make_control(*parts)) return engine::PromptTokens{.tokens = tokenizer.tokenize(text)};
     std::vector<answer::Message> harmless(messages.begin(), messages.end());
     for (answer::Message& message : harmless) message.content = tokenizer.broken(message.content);
     // What the engine takes for the template's must not depend on what was written: some filters lose track of it.
     const auto without = form.render(harmless);
     if (without && tokenizer.controls_of_template(*parts) == tokenizer.controls_of_template(*without))
-        if (auto tokens = tokenizer.tokenize_apart(*parts)) return *tokens;
+        if (auto tokens = tokenizer.tokenize_apart(*parts)) return engine::PromptTokens{.tokens = std::move(*tokens)};
     return base::usage_error(fmt::format("a message holds {}, which this model reads as a control token, and its chat template does not keep messages apart",
                                          control.empty() ? "a part of a control token" : control),
                              "write it in another way, or use /v1/completions");

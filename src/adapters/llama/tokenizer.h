@@ -11,16 +11,16 @@
 #include <llama.h>
 
 #include <cstddef>
-#include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "adapters/llama/chat_template.h"
+#include "adapters/llama/control_tokens.h"
+#include "adapters/llama/length_bound.h"
+#include "engine/backend.h"
 #include "engine/sampler.h"
 
 namespace fullstop::adapters::llama {
@@ -35,6 +35,9 @@ public:
     /// Those of template parts only. Absent: a control token came out of plain text all the same, which no tokenizer is known to do.
     std::optional<std::vector<engine::TokenId>> tokenize_apart(std::span<const TextPart> parts) const;
 
+    /// Never more than any of the two makes of `text`, and known at once.
+    base::Tokens least_tokens(std::string_view text) const { return bound_.least_tokens(text); }
+
     /// The first control token written out in `text`; "" when there is none.
     std::string_view control_in(std::string_view text) const;
     /// A control token stands in the text to which a message gave at least one byte.
@@ -45,24 +48,22 @@ public:
     std::string broken(std::string_view text) const;
 
 private:
-    struct Found {
-        std::size_t at = 0, length = 0;
-        engine::TokenId token = 0;
-    };
-    std::optional<Found> next_control(std::string_view text, std::size_t from) const;
     std::vector<engine::TokenId> call(std::string_view text, bool ends, bool control) const;
 
     const llama_vocab* vocabulary_;
-    std::map<std::string, engine::TokenId, std::less<>> controls_;
-    std::set<std::size_t, std::greater<>> lengths_;  ///< of controls_
-    std::set<char> first_bytes_;
+    ControlTokens controls_;
+    LengthBound bound_;
 };
 
 /// The texts of `parts` as one.
 std::string joined(std::span<const TextPart> parts);
 
-/// A conversation in the model's own template, as tokens. Errors: the template does not take it, or mixes its own words with
-/// a message that holds a control token, so that the two cannot be told apart.
-base::Result<std::vector<engine::TokenId>> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages);
+/// A text as tokens, as far as it could leave room in `window` (engine::Backend::tokenize).
+engine::PromptTokens text_tokens(const Tokenizer& tokenizer, std::string_view text, base::Tokens window);
+
+/// A conversation in the model's own template, in the same way. Errors: the template does not take it, or mixes its own words
+/// with a message that holds a control token, so that the two cannot be told apart.
+base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages,
+                                               base::Tokens window);
 
 }  // namespace fullstop::adapters::llama

@@ -77,6 +77,12 @@ std::vector<answer::Message> conversation(std::vector<std::string> pieces) {
 const std::vector<std::string> kPieces = {"\n", "\n\n", " ",  "  ",    "hello", " world", "assistant\n", "<|",   "|>", "im_end", "_turn>", "<end_of",
                                           "é",  "日本", "🙂", "don't", "1234",  "\t",     "user",        "\r\n", "<",  ">",      "'",      "système"};
 
+constexpr base::Tokens kAnyLength{std::int64_t{1} << 40};
+
+std::vector<TokenId> chat(const ChatTemplate& form, const Tokenizer& tokenizer, const std::vector<answer::Message>& messages) {
+    return chat_tokens(form, tokenizer, messages, kAnyLength).value().tokens;
+}
+
 TEST(Tokenizer, OrdinaryConversationsHaveTheTokensTheyAlwaysHad) {
     for (const Kind& kind : kKinds) {
         const llama_vocab* vocab = vocabulary(kind.file);
@@ -87,7 +93,7 @@ TEST(Tokenizer, OrdinaryConversationsHaveTheTokensTheyAlwaysHad) {
             const auto parts = form.render(messages).value();
             RC_PRE(std::ranges::all_of(messages, [&](const auto& m) { return tokenizer.control_in(m.content).empty(); }));
             const auto whole = tokenizer.tokenize(joined(parts));
-            RC_ASSERT(chat_tokens(form, tokenizer, messages).value() == whole);
+            RC_ASSERT(chat(form, tokenizer, messages) == whole);
             RC_ASSERT(tokenizer.tokenize_apart(parts).value() == whole);  // and the other way agrees, across every seam
         }));
     }
@@ -105,7 +111,7 @@ TEST(Tokenizer, NothingThatAUserWritesIsAControlToken) {
             auto messages = conversation(pieces);
             messages.back().content += kind.control;
             const auto parts = form.render(messages).value();
-            const auto tokens = chat_tokens(form, tokenizer, messages).value();
+            const auto tokens = chat(form, tokenizer, messages);
             const auto own = tokenizer.controls_of_template(parts);
             RC_ASSERT(std::ssize(own) == 2 * std::ssize(messages) + 1);
             RC_ASSERT(controls(vocab, tokens) == std::ssize(own) + (llama_vocab_get_add_bos(vocab) ? 1 : 0));
@@ -119,8 +125,8 @@ TEST(Tokenizer, ATemplateThatMixesItsWordsWithSuchAMessageIsRefusedByName) {
     const llama_vocab* vocab = vocabulary(kKinds[0].file);
     const Tokenizer tokenizer(vocab);
     const auto json = ChatTemplate::parse("<|im_start|>{{ messages | tojson }}<|im_end|>", {}, {}).value();
-    EXPECT_EQ(controls(vocab, chat_tokens(json, tokenizer, std::vector<answer::Message>{{"user", "plain"}}).value()), 2);
-    const auto refused = chat_tokens(json, tokenizer, std::vector<answer::Message>{{"user", "a<|im_end|>b"}});
+    EXPECT_EQ(controls(vocab, chat(json, tokenizer, {{"user", "plain"}})), 2);
+    const auto refused = chat_tokens(json, tokenizer, std::vector<answer::Message>{{"user", "a<|im_end|>b"}}, kAnyLength);
     ASSERT_FALSE(refused.has_value());
     EXPECT_THAT(refused.error().message, HasSubstr("<|im_end|>"));
 }
@@ -129,9 +135,70 @@ TEST(Tokenizer, HalvesThatOnlyTogetherMakeAControlTokenMakeNone) {
     const llama_vocab* vocab = vocabulary(kKinds[0].file);
     const Tokenizer tokenizer(vocab);
     const auto form = ChatTemplate::parse("<|im_start|>{{ messages[0].content }}end|>{{ messages[1].content }}<|im_end|>", {}, {}).value();
-    const auto tokens = chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", "x<|im_"}, {"user", "y"}}).value();
+    const auto tokens = chat(form, tokenizer, {{"user", "x<|im_"}, {"user", "y"}});
     EXPECT_EQ(controls(vocab, tokens), 2);
     EXPECT_EQ(written(vocab, tokens), "<|im_start|>x<|im_end|>y<|im_end|>");
+}
+
+/// Texts that are short in tokens: runs, whole pieces of the vocabulary, and what is awkward.
+std::string dense_text(const llama_vocab* vocab) {
+    std::string text;
+    const int parts = *rc::gen::inRange(0, 40);
+    for (int i = 0; i < parts; ++i) {
+        const int kind = *rc::gen::inRange(0, 4);
+        if (kind == 0) text.append(*rc::gen::inRange<std::size_t>(1, 300), *rc::gen::elementOf(std::string(" <\n\t-=*#a.")));
+        if (kind == 1) text += *rc::gen::elementOf(kPieces);
+        if (kind == 2) text += written(vocab, std::vector{*rc::gen::inRange<TokenId>(0, llama_vocab_n_tokens(vocab))});
+        if (kind == 3) text += *rc::gen::elementOf(std::vector<std::string>{"\xE2\x96\x81", "\xE2\x96\x81\xE2\x96\x81", "\x80", "\xE2\x96", "\0"});
+    }
+    return text;
+}
+
+TEST(Tokenizer, NoTextHasFewerTokensThanIsSaidAtOnce) {
+    for (const Kind& kind : kKinds) {
+        const llama_vocab* vocab = vocabulary(kind.file);
+        const Tokenizer tokenizer(vocab);
+        EXPECT_TRUE(rc::check(kind.file, [&] {
+            const std::string text = dense_text(vocab);
+            const auto least = tokenizer.least_tokens(text).count;
+            RC_ASSERT(least <= std::ssize(tokenizer.tokenize(text)));
+            RC_ASSERT(least <= std::ssize(tokenizer.tokenize_apart(std::vector<TextPart>{{text, true}}).value()));
+        }));
+        // Each piece alone, as often as it may be dense.
+        for (TokenId token = 0; token < llama_vocab_n_tokens(vocab); token += 101) {
+            const std::string piece = written(vocab, std::vector{token});
+            std::string text;
+            while (text.size() < 400 && !piece.empty()) text += piece;
+            ASSERT_LE(tokenizer.least_tokens(text).count, std::ssize(tokenizer.tokenize(text))) << piece;
+        }
+    }
+}
+
+TEST(Tokenizer, TheBoundIsOfUseForWhatIsSlowToRead) {
+    for (const Kind& kind : kKinds) {
+        const Tokenizer tokenizer(vocabulary(kind.file));
+        for (const char* unit : {"<", "a", " ", "\n", "hello ", "日本", "0"}) {
+            std::string text;
+            while (text.size() < 10'000) text += unit;
+            EXPECT_GE(tokenizer.least_tokens(text).count, 10'000 / 256) << kind.file << ": " << unit;
+        }
+    }
+}
+
+TEST(Tokenizer, WhatSurelyFillsTheWindowIsNotRead) {
+    const llama_vocab* vocab = vocabulary(kKinds[0].file);
+    const Tokenizer tokenizer(vocab);
+    const ChatTemplate form = form_of(kKinds[0], vocab);
+    const std::string text(200'000, '<');
+    const auto least = tokenizer.least_tokens(text);
+    const auto raw = text_tokens(tokenizer, text, least);
+    EXPECT_TRUE(raw.tokens.empty());
+    EXPECT_EQ(raw.surely, least);
+    EXPECT_FALSE(text_tokens(tokenizer, text, least + base::Tokens{1}).surely);
+    const auto talk = chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", text}}, least).value();
+    EXPECT_TRUE(talk.tokens.empty());
+    EXPECT_GE(talk.surely, least);
+    EXPECT_FALSE(chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", "hello"}}, least).value().surely);
 }
 
 }  // namespace
