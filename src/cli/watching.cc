@@ -45,7 +45,7 @@ gateway::Capacity capacity_of(const observe::Identity& identity, bool shared) {
     out.window = number(facts.window);
     out.default_output = number(facts.default_max_tokens);
     out.models = identity.models;
-    out.continues = facts.name == "llama-server";
+    out.continues = facts.name == "llama-server" || facts.name == "fullstop";
     // Only of servers that cut answers when the pool is used up: the others let requests wait or pause them themselves.
     if (facts.name == "llama-server" && out.slots > 1 && shared) out.pool = out.window;
     return out;

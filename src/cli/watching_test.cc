@@ -48,6 +48,14 @@ TEST(Watching, SlotsOfALlamaServerAreTakenToShareOnePool) {
     EXPECT_EQ(learned.loads.back().waiting, 3);
 }
 
+TEST(Watching, WhoShowsItsPromptsMayWriteTheRestOfAnAnswer) {
+    for (const auto& [name, continues] : {std::pair{"llama-server", true}, {"fullstop", true}, {"vllm", false}, {"ollama", false}}) {
+        observe::Identity identity;
+        identity.facts.name = name;
+        EXPECT_EQ(capacity_of(identity, true).continues, continues) << name;
+    }
+}
+
 TEST(Watching, SlotsThatHoldMoreThanOneWindowHaveACacheEach) {
     TestServer server = llama_server();
     server.json("/slots",

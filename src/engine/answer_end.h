@@ -9,6 +9,7 @@
 
 #include "answer/cause.h"
 #include "answer/request.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
 #include "engine/block_pool.h"
@@ -92,7 +93,13 @@ struct Ended {
     AnswerEnd end;
     std::vector<ShownToken> tokens = {};  ///< as in Produced
 };
-using EngineEvent = std::variant<Refused, Admitted, Produced, Ended>;
+/// What was asked to be shown: the prompt, or why there is none.
+struct PromptShown {
+    SequenceId id = 0;
+    base::Instant at;
+    base::Result<std::string> prompt;
+};
+using EngineEvent = std::variant<Refused, Admitted, Produced, Ended, PromptShown>;
 using EngineEvents = std::vector<EngineEvent>;
 
 /// A reading of the engine between two steps.

@@ -74,9 +74,12 @@ public:
     virtual std::string piece(TokenId token) const = 0;
     /// The model ends its answer with this token.
     virtual bool is_end(TokenId token) const = 0;
-    /// The conversation in the model's own template, ready for the assistant's turn. What messages hold is text: a control
-    /// token written out there is none. Errors: the template is unknown, or does not take the conversation.
+    /// The conversation in the model's own template, ready for the assistant's turn; one that ends with the assistant's words is
+    /// ready to go on behind them. What messages hold is text: a control token written out there is none. Errors: the template
+    /// is unknown, or does not take the conversation.
     virtual base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const = 0;
+    /// The same as text, without the beginning-of-text token that the model adds of its own accord. Errors: the same.
+    virtual base::Result<std::string> chat_text(std::span<const answer::Message> messages) const = 0;
 
     /// Computes all runs; blocks as long as that takes. A new sequence id takes a free place. At most one run a sequence.
     virtual DecodeStatus decode(std::span<const Run> runs) = 0;

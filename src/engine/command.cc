@@ -12,6 +12,7 @@ struct Apply {
     EngineEvents& out;
 
     void operator()(Submission submission) const { engine.submit(now, std::move(submission), out); }
+    void operator()(const ShowPrompt& show) const { engine.show_prompt(now, show.id, show.messages, out); }
     void operator()(Cancel cancel) const { engine.cancel(now, cancel.id, cancel.cause, std::move(cancel.detail), out); }
     void operator()(const CancelAll& all) const { engine.cancel_all(now, all.cause, all.detail, out); }
 };

@@ -9,6 +9,11 @@
 
 namespace fullstop::engine {
 
+/// Show what a conversation becomes as a prompt; nothing is computed.
+struct ShowPrompt {
+    SequenceId id = 0;
+    std::vector<answer::Message> messages = {};
+};
 /// End one answer: its client left.
 struct Cancel {
     SequenceId id = 0;
@@ -20,7 +25,7 @@ struct CancelAll {
     answer::Cause cause = answer::Cause::kAbortedByServer;
     std::string detail;
 };
-using Command = std::variant<Submission, Cancel, CancelAll>;
+using Command = std::variant<Submission, ShowPrompt, Cancel, CancelAll>;
 
 /// Carries out `command` between two steps of `engine`.
 void apply(Engine& engine, base::Instant now, Command command, EngineEvents& out);

@@ -121,6 +121,10 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
            wait);
 }
 
+void Engine::show_prompt(Instant now, SequenceId id, std::span<const answer::Message> messages, EngineEvents& out) const {
+    out.emplace_back(PromptShown{id, now, backend_.chat_text(messages)});
+}
+
 bool Engine::plan(Instant now, EngineEvents& out) {
     FULLSTOP_ASSERT(runs_.empty(), "a step is committed before the next is planned");
     end_overdue(now, out);

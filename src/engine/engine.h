@@ -43,6 +43,8 @@ public:
 
     /// Queues the request, or refuses it: a prompt that cannot fit, a full queue.
     void submit(base::Instant now, Submission submission, EngineEvents& out);
+    /// Says what the conversation becomes as a prompt (PromptShown).
+    void show_prompt(base::Instant now, SequenceId id, std::span<const answer::Message> messages, EngineEvents& out) const;
     /// Ends the answer for `cause`, wherever it is; its blocks are free when this returns. Unknown ids are ignored: the
     /// answer may have ended meanwhile. Not between plan() and commit().
     void cancel(base::Instant now, SequenceId id, answer::Cause cause, std::string detail, EngineEvents& out);

@@ -71,6 +71,7 @@ struct Bench {
         for (const EngineEvent& event : std::exchange(events, {})) std::visit([&](const auto& what) { on(what); }, event);
     }
     void on(const Refused& event) { end(event.id, event.end).retry_after = event.retry_after, came[event.id].code = event.code; }
+    void on(const PromptShown&) {}
     void on(const Admitted& event) { admitted.push_back(event.id); }
     void on(const Produced& event) {
         Came& c = came[event.id];

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <cmath>
 #include <utility>
 
@@ -86,8 +87,10 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
         if (request.method != "GET" && !asker.head_only) return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed", {{"Allow", "GET, HEAD"}});
         return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type, page->body, out);
     }
-    if (path != "/v1/chat/completions" && path != "/v1/completions") return refuse(404, fmt::format("there is no {} here", path), "not_found");
+    const bool shows = path == "/apply-template";
+    if (path != "/v1/chat/completions" && path != "/v1/completions" && !shows) return refuse(404, fmt::format("there is no {} here", path), "not_found");
     if (request.method != "POST") return refuse(405, fmt::format("{} takes POST", path), "method_not_allowed", {{"Allow", "POST"}});
+    if (shows) return show_prompt(request.body, std::move(asker), out);
     completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, request.body, std::move(asker), out);
 }
 
@@ -107,9 +110,12 @@ std::optional<HttpService::Page> HttpService::page_at(std::string_view path) con
     return std::nullopt;
 }
 
-void HttpService::completion(Instant now, Route route, std::string_view body, Asker asker, ServiceActions& out) {
+std::optional<CompletionRequest> HttpService::understood(Route route, std::string_view body, const Asker& asker, ServiceActions& out) const {
     const auto refuse = [&](int status, std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {},
-                            const wire::Headers& more = {}) { respond(asker, status, kJson, error_body(message, type, code, parameter), out, more); };
+                            const wire::Headers& more = {}) {
+        respond(asker, status, kJson, error_body(message, type, code, parameter), out, more);
+        return std::nullopt;
+    };
     if (drained_by_.has_value())
         return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
     auto parsed = parse_completion(route, body);
@@ -117,12 +123,36 @@ void HttpService::completion(Instant now, Route route, std::string_view body, As
     if (!parsed->model.empty() && parsed->model != facts_.name)
         return refuse(404, fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name), "invalid_request_error", "model_not_found",
                       "model");
-
     for (const auto& [token, bias] : parsed->submission.sampling.logit_bias)
         if (token >= facts_.vocabulary)
             return refuse(400, fmt::format("logit_bias[{}]: the model has {} tokens", token, facts_.vocabulary), "invalid_request_error", "invalid_parameter",
                           "logit_bias");
+    return std::move(*parsed);
+}
 
+/// The prompt is made where the model is, between two steps.
+void HttpService::show_prompt(std::string_view body, Asker asker, ServiceActions& out) {
+    auto parsed = understood(Route::kChat, body, asker, out);
+    if (!parsed) return;
+    const ConnectionId id = asker.id;
+    shown_to_.emplace(id, std::move(asker));
+    send_(ShowPrompt{.id = id, .messages = std::get<std::vector<answer::Message>>(std::move(parsed->submission.prompt))});
+}
+
+void HttpService::on(const PromptShown& event, ServiceActions& out) {
+    const auto found = shown_to_.find(event.id);
+    if (found == shown_to_.end()) return;
+    if (event.prompt)
+        respond(found->second, 200, kJson, boost::json::serialize(boost::json::object{{"prompt", *event.prompt}}), out);
+    else
+        respond(found->second, 400, kJson,
+                error_body(event.prompt.error().message + ": " + event.prompt.error().hint, "invalid_request_error", "chat_template"), out);
+    shown_to_.erase(found);
+}
+
+void HttpService::completion(Instant now, Route route, std::string_view body, Asker asker, ServiceActions& out) {
+    auto parsed = understood(route, body, asker, out);
+    if (!parsed) return;
     Submission submission = std::move(parsed->submission);
     submission.id = asker.id;
     submission.arrived = now;
@@ -139,6 +169,7 @@ void HttpService::completion(Instant now, Route route, std::string_view body, As
 }
 
 void HttpService::client_left(Instant, ConnectionId id, ServiceActions&) {
+    shown_to_.erase(id);
     if (live_.erase(id) == 1) send_(Cancel{.id = id, .cause = answer::Cause::kClientCancelled, .detail = "the client closed its connection"});
 }
 

@@ -51,8 +51,8 @@ public:
     void deliver(const EngineEvents& events, const Occupancy& occupancy, net::ServiceActions& out);
     /// No new answers from now on (503); those accepted go on until the drain limit.
     void drain(base::Instant now, net::ServiceActions& out);
-    /// Answers accepted and not ended.
-    std::size_t open_answers() const { return live_.size(); }
+    /// Accepted and not ended.
+    std::size_t open_answers() const { return live_.size() + shown_to_.size(); }
 
 private:
     /// Whose request it is and how it is answered.
@@ -82,12 +82,16 @@ private:
     };
 
     std::optional<Page> page_at(std::string_view path) const;
+    /// Absent: it was refused.
+    std::optional<CompletionRequest> understood(Route route, std::string_view body, const Asker& asker, net::ServiceActions& out) const;
     void completion(base::Instant now, Route route, std::string_view body, Asker asker, net::ServiceActions& out);
+    void show_prompt(std::string_view body, Asker asker, net::ServiceActions& out);
     void respond(const Asker& asker, int status, std::string_view type, std::string_view body, net::ServiceActions& out, const wire::Headers& more = {}) const;
     void on(const Refused& event, net::ServiceActions& out);
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);
     void on(const Ended& event, net::ServiceActions& out);
+    void on(const PromptShown& event, net::ServiceActions& out);
     void show(net::ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, net::ServiceActions& out) const;
     void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
     void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
@@ -100,6 +104,7 @@ private:
     std::function<void(Command)> send_;
     base::Random random_;
     std::map<net::ConnectionId, Live> live_;
+    std::map<net::ConnectionId, Asker> shown_to_;  ///< who waits to see a prompt
     Metrics metrics_;
     Occupancy occupancy_;
     std::optional<base::Instant> drained_by_;  ///< since drain(): when running answers are ended

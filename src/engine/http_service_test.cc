@@ -167,6 +167,28 @@ TEST(HttpService, APromptThatWasNotReadHasNoNumberOfTokensButALeast) {
     EXPECT_TRUE(error.at("fullstop").at("prompt_tokens").is_null());
 }
 
+TEST(HttpService, ThePromptOfAConversationIsShownAndNothingComputed) {
+    Host host;
+    const auto id = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"It is"}]})");
+    EXPECT_EQ(host.service.open_answers(), 1U);
+    host.run();
+    EXPECT_EQ(host.json_of(id), boost::json::parse(R"({"prompt":"user:hi\nassistant:It is\n"})"));
+    EXPECT_TRUE(host.clients[id].closed && host.clients[id].keep_alive);
+    EXPECT_EQ(host.service.open_answers(), 0U);
+    EXPECT_TRUE(host.backend.rows_of_steps.empty());
+    const auto refused = host.send("POST", "/apply-template", R"({"messages":[{"role":"system","content":"refuse"}]})");
+    host.run();
+    EXPECT_EQ(host.read(refused).status, 400);
+    EXPECT_EQ(host.json_of(refused).at("error").at("message"), "no system here: leave it out");
+    EXPECT_EQ(host.read(host.send("GET", "/apply-template")).status, 405);
+    EXPECT_EQ(host.read(host.send("POST", "/apply-template", "{}")).status, 400);
+    net::ServiceActions out;
+    const auto gone = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
+    host.service.client_left(host.now, gone, out);
+    host.run();
+    EXPECT_EQ(host.clients[gone].bytes, "");
+}
+
 TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
     Host host;
     const std::map<std::string, std::string> wrong = {

@@ -38,7 +38,7 @@ json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
         {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
         {"requested_max_tokens", count(n.requested_max_tokens)},
         {"effective_max_tokens", count(n.effective_max_tokens)},
-        {"prompt_tokens", n.prompt_tokens ? json::value(n.prompt_tokens->count) : json::value()},
+        {"prompt_tokens", count(n.prompt_tokens)},
         {"cached_tokens", n.cached_tokens.count},
         {"output_tokens", n.output_tokens.count},
         {"queue_ms", milliseconds(n.queue)},

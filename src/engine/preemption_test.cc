@@ -60,6 +60,7 @@ struct Served {
         for (const EngineEvent& event : std::exchange(events, {})) std::visit([&](const auto& what) { on(what); }, event);
     }
     void on(const Refused& event) { ends[event.id] = event.end; }
+    void on(const PromptShown&) {}
     void on(const Admitted& event) { EXPECT_EQ(++admitted[event.id], 1) << "a pause is no second admission"; }
     void on(const Produced& event) { texts[event.id] += event.text; }
     void on(const Ended& event) {

@@ -59,10 +59,12 @@ public:
     }
     std::string piece(TokenId token) const override { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
     bool is_end(TokenId token) const override { return token == kEnd; }
-    base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override {
+    base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override { return tokenize(chat_text(messages).value()); }
+    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override {
         std::string text;
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
-        return tokenize(text);
+        if (text.starts_with("system:refuse")) return base::usage_error("no system here", "leave it out");
+        return text;
     }
 
     DecodeStatus decode(std::span<const Run> runs) override {

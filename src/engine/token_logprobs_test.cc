@@ -84,6 +84,7 @@ public:
     std::string piece(TokenId token) const override { return std::vector<std::string>{"ab", "", "xE", "ND", "z"}.at(static_cast<std::size_t>(token)); }
     bool is_end(TokenId) const override { return false; }
     base::Result<PromptTokens> chat_tokens(std::span<const answer::Message>) const override { return PromptTokens(); }
+    base::Result<std::string> chat_text(std::span<const answer::Message>) const override { return std::string(); }
     DecodeStatus decode(std::span<const Run>) override { return DecodeStatus::kOk; }
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}

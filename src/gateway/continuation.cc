@@ -1,5 +1,5 @@
 // Events are cut at their empty lines; inside they are only read. The one event that is written anew is the first of a next
-// server that repeats the delivered text before it goes on, as llama-server does.
+// server that repeats the delivered text before it goes on, as llama-server does; `fullstop serve` repeats nothing.
 #include "gateway/continuation.h"
 
 #include <fmt/format.h>

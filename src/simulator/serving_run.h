@@ -78,6 +78,7 @@ private:
     void read_events();
     void on(const engine::Refused& event);
     void on(const engine::Admitted&) {}
+    void on(const engine::PromptShown&) {}
     void on(const engine::Produced& event);
     void on(const engine::Ended& event);
     bool goes_round() const;

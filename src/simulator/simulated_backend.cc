@@ -84,10 +84,14 @@ engine::PromptTokens SimulatedBackend::tokenize(std::string_view text) const {
 std::string SimulatedBackend::piece(TokenId token) const { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
 
 base::Result<engine::PromptTokens> SimulatedBackend::chat_tokens(std::span<const answer::Message> messages) const {
+    return tokenize(chat_text(messages).value());
+}
+
+base::Result<std::string> SimulatedBackend::chat_text(std::span<const answer::Message> messages) const {
     std::string text;
     for (const auto& message : messages) text += message.role + ' ' + message.content + ' ';
     std::ranges::replace(text, '\n', ' ');
-    return tokenize(text + '\n');
+    return text + '\n';
 }
 
 DecodeStatus SimulatedBackend::decode(std::span<const Run> runs) {

@@ -67,6 +67,7 @@ public:
     std::string piece(engine::TokenId token) const override;
     bool is_end(engine::TokenId token) const override { return token == kEnd; }
     base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two real llama-servers with the same model behind a gateway with `continuation`; the one that writes is killed (-9) in the middle of
-its answer. The other one writes the rest: one stream, one natural end, the seam declared, nothing twice. Without the setting, and
+"""Two real llama-servers with the same model, or two `fullstop serve`, behind a gateway with `continuation`; the one that writes is
+killed (-9) in the middle of its answer. The other one writes the rest: one stream, one natural end, the seam declared, nothing twice. Without the setting, and
 with nobody left to go on, the client is told of the cut."""
 
 import http.client
@@ -59,7 +59,7 @@ class Continuation(unittest.TestCase):
                 texts += b'"content":"' in line
                 if texts == 20 and kill:
                     for server in order[:kill]:
-                        server._process.send_signal(signal.SIGKILL)
+                        server.process.send_signal(signal.SIGKILL)
                     kill = 0
         except http.client.IncompleteRead:
             events.append("cut")
@@ -78,11 +78,19 @@ class Continuation(unittest.TestCase):
 
     def test_the_rest_comes_from_the_other_server(self):
         with LlamaServer("-c", "2048", "-np", "2") as one, LlamaServer("-c", "2048", "-np", "2") as two:
-            _, whole = self.through([one, two], 0, True)
-            writer, events = self.through([one, two], 1, True)
+            self.continued(one, two)
+
+    def test_the_rest_comes_from_another_fullstop_serve(self):
+        words = (os.environ["FULLSTOP"], "serve", "--model", os.environ["MODEL"], "--listen", "127.0.0.1:0", "--quiet", "--max-sequences", "2")
+        with Program(*words) as one, Program(*words) as two:
+            self.continued(one, two)
+
+    def continued(self, one, two):
+        _, whole = self.through([one, two], 0, True)
+        writer, events = self.through([one, two], 1, True)
         self.assertEqual(whole[-1], "[DONE]")
         self.assertEqual(events[-1], "[DONE]", events[-3:])
-        seams = [event["fullstop"]["continued"] for event in events if isinstance(event, dict) and "fullstop" in event]
+        seams = [event["fullstop"]["continued"] for event in events if isinstance(event, dict) and "continued" in event.get("fullstop", {})]
         self.assertEqual(len(seams), 1)
         self.assertEqual((seams[0]["from"], seams[0]["because"]), (writer, "connection_broken"))
         self.assertNotEqual(seams[0]["to"], writer)

@@ -23,11 +23,11 @@ class LlamaServer:
         self._environment = {**os.environ, "LD_LIBRARY_PATH": str(program.parent)}
 
     def __enter__(self):
-        self._process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise RuntimeError(f"llama-server ended at once with {self._process.returncode}: {' '.join(self._command)}")
+            if self.process.poll() is not None:
+                raise RuntimeError(f"llama-server ended at once with {self.process.returncode}: {' '.join(self._command)}")
             try:
                 with urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer:
                     if answer.status == 200:
@@ -38,9 +38,9 @@ class LlamaServer:
         raise RuntimeError("llama-server did not become healthy in two minutes")
 
     def __exit__(self, *_):
-        self._process.terminate()
+        self.process.terminate()
         try:
-            self._process.wait(20)
+            self.process.wait(20)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()

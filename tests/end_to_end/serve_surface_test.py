@@ -163,6 +163,19 @@ class Surface(unittest.TestCase):
         own = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
         self.assertEqual(usage(QUESTION), usage([{"role": "system", "content": own}, *QUESTION]), "the template adds the model's own system message")
 
+    def test_an_answer_that_has_begun_goes_on(self):
+        shown = lambda messages: json.loads(self.server.ask("POST", "/apply-template", {"messages": messages})[2])["prompt"]
+        begun = QUESTION + [{"role": "assistant", "content": "The three rivers are the Nile"}]
+        self.assertEqual(shown(begun), shown(QUESTION) + begun[-1]["content"])
+        self.assertTrue(shown(QUESTION).endswith("<|im_start|>assistant\n"), shown(QUESTION))
+        limits = {"max_tokens": 12, "temperature": 0}
+        chat = json.loads(self.server.ask("POST", "/v1/chat/completions", {"messages": begun, **limits})[2])
+        raw = json.loads(self.server.ask("POST", "/v1/completions", {"prompt": shown(begun), **limits})[2])
+        self.assertEqual(chat["choices"][0]["message"]["content"], raw["choices"][0]["text"], "the rest alone, of the prompt that was shown")
+        self.assertEqual(chat["usage"]["prompt_tokens"], raw["usage"]["prompt_tokens"])
+        self.error(self.server.ask("POST", "/v1/chat/completions", {"messages": begun + begun[-1:]}), 400, "two messages of the assistant")
+        self.error(self.server.ask("POST", "/apply-template", {"messages": begun}, key="wrong"), 401, "Bearer")
+
     def test_a_deadline_ends_with_an_error_and_the_text_so_far(self):
         long = {"max_tokens": 400, "messages": [{"role": "user", "content": "Write a long story."}], "fullstop": {"deadline_ms": 700, "on_deadline": "partial"}}
         status, _, text = self.server.chat(long)

@@ -66,6 +66,7 @@ public:
     std::string piece(TokenId token) const override { return text_of(token, false); }
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
     base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
@@ -110,6 +111,13 @@ private:
 base::Result<engine::PromptTokens> LlamaBackend::chat_tokens(std::span<const answer::Message> messages) const {
     if (!chat_template_) return std::unexpected(chat_template_.error());
     return llama::chat_tokens(*chat_template_, tokenizer_, messages, facts_.window);
+}
+
+base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Message> messages) const {
+    if (!chat_template_) return std::unexpected(chat_template_.error());
+    const auto parts = chat_template_->render(messages);
+    if (!parts) return std::unexpected(parts.error());
+    return joined(*parts);
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {

@@ -22,6 +22,8 @@ struct ChatTemplate::Program {
 
 namespace {
 
+constexpr std::string_view kAssistant = "assistant";
+
 jinja::value text(std::string_view value) { return jinja::mk_val<jinja::value_string>(std::string(value)); }
 
 /// What the engine then keeps apart from the template's own words.
@@ -83,6 +85,18 @@ base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, EndTok
 }
 
 base::Result<std::vector<TextPart>> ChatTemplate::render(std::span<const answer::Message> messages) const {
+    const bool continues = !messages.empty() && messages.back().role == kAssistant;
+    if (!continues) return render_turns(messages);
+    const auto before = messages.first(messages.size() - 1);
+    if (!before.empty() && before.back().role == kAssistant)
+        return base::usage_error("the conversation ends with two messages of the assistant: only one can be continued",
+                                 "join them, or put the user's between them");
+    auto parts = render_turns(before);
+    if (parts && !messages.back().content.empty()) parts->push_back({.text = messages.back().content, .from_message = true});
+    return parts;
+}
+
+base::Result<std::vector<TextPart>> ChatTemplate::render_turns(std::span<const answer::Message> messages) const {
     try {
         auto conversation = jinja::mk_val<jinja::value_array>();
         for (const auto& message : messages) {

@@ -1,7 +1,8 @@
 // A model's own chat template: a conversation in, the text that the model was trained on out. Templates are Jinja programs
 // inside the model file, run by llama.cpp's engine. The template sees messages, add_generation_prompt, bos_token, eos_token
 // and enable_thinking (true); tools are absent. Roles and texts are never changed to please a template: one that does not
-// take the conversation says so.
+// take the conversation says so. A conversation that ends with the assistant's words is one whose turn has begun: they stand
+// behind the generation prompt as they are, and the model goes on (as llama-server does).
 #pragma once
 
 #include <memory>
@@ -34,13 +35,14 @@ public:
     ChatTemplate(ChatTemplate&&) noexcept;
     ~ChatTemplate();
 
-    /// Ready for the assistant's turn; neighbouring pieces differ in their origin. `bos` and `eos` at the very ends are left
+    /// Ready for the assistant's turn, or inside it; neighbouring pieces differ in their origin. `bos` and `eos` at the very ends are left
     /// out where parse() was told so. Errors carry the template's own words and the place in it.
     base::Result<std::vector<TextPart>> render(std::span<const answer::Message> messages) const;
 
 private:
     struct Program;
     explicit ChatTemplate(std::unique_ptr<Program> program);
+    base::Result<std::vector<TextPart>> render_turns(std::span<const answer::Message> messages) const;
     std::unique_ptr<Program> program_;
 };
 

@@ -54,6 +54,35 @@ TEST(ChatTemplate, WhatCameFromMessagesIsKeptApartFromTheTemplatesWords) {
     EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[system] ", false}, {"a", true}, {"![user] ", false}, {"b</s>", true}, {"!", false}}));
 }
 
+TEST(ChatTemplate, AConversationThatEndsWithTheAssistantsWordsGoesOnBehindThem) {
+    int rendered = 0;
+    for (const auto& one : json::parse(content("expected.json")).as_array()) {
+        const auto* expected = one.as_object().if_contains("text");
+        if (expected == nullptr) continue;
+        std::vector<answer::Message> messages;
+        for (const auto& message : one.at("messages").as_array())
+            messages.push_back({std::string(message.at("role").as_string()), std::string(message.at("content").as_string())});
+        const std::string name(one.at("template").as_string()), begun = std::string(expected->as_string());
+        messages.push_back({"assistant", " Four, </s> I  "});
+        EXPECT_EQ(render(content(name), messages), begun + " Four, </s> I  ") << name << ": as it was written, blanks and all";
+        messages.back().content.clear();
+        EXPECT_EQ(render(content(name), messages), begun) << name;
+        ++rendered;
+    }
+    EXPECT_GE(rendered, 30);
+}
+
+TEST(ChatTemplate, WhatIsContinuedIsAMessagesText) {
+    const auto form = ChatTemplate::parse("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}[assistant] ", {"<s>", true}, {"</s>", true});
+    const std::vector<answer::Message> messages = {{"user", "a"}, {"assistant", "b</s>"}};
+    EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[user] ", false}, {"a", true}, {"[assistant] ", false}, {"b</s>", true}}));
+}
+
+TEST(ChatTemplate, OnlyOneMessageOfTheAssistantIsContinued) {
+    EXPECT_THAT(render("{% for m in messages %}{{ m.content }}{% endfor %}", {{"user", "x"}, {"assistant", "a"}, {"assistant", "b"}}),
+                HasSubstr("ends with two messages of the assistant"));
+}
+
 TEST(ChatTemplate, ARefusalNamesThePlaceAndTheReason) {
     EXPECT_EQ(render("{{ bos_token }}\n  {{ raise_exception('no system, please') }}", {{"system", "x"}}),
               "refused: the model's chat template does not take this conversation: Jinja Exception: no system, please (its line 2, column 21)");

@@ -113,7 +113,8 @@ TEST(Tokenizer, NothingThatAUserWritesIsAControlToken) {
             const auto parts = form.render(messages).value();
             const auto tokens = chat(form, tokenizer, messages);
             const auto own = tokenizer.controls_of_template(parts);
-            RC_ASSERT(std::ssize(own) == 2 * std::ssize(messages) + 1);
+            const bool continues = messages.back().role == "assistant";  // its turn has begun, and has no end
+            RC_ASSERT(std::ssize(own) == 2 * std::ssize(messages) + (continues ? -1 : 1));
             RC_ASSERT(controls(vocab, tokens) == std::ssize(own) + (llama_vocab_get_add_bos(vocab) ? 1 : 0));
             RC_ASSERT(written(vocab, tokens).ends_with(joined(parts)));                               // not a byte of it is changed
             RC_ASSERT(controls(vocab, tokenizer.tokenize(joined(parts))) > controls(vocab, tokens));  // the usual way is fooled
