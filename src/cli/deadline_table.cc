@@ -63,7 +63,8 @@ int explain_deadlines(const World& world, const gateway::Policy& policy, std::op
                           *tokens_per_second);
     } else {
         const gateway::UpstreamOptions& upstream = policy.upstreams.front();
-        auto measured = measure_speed(upstream.url, {kUsers.begin(), kUsers.end()});
+        const wire::Headers headers = upstream.api_key.empty() ? wire::Headers{} : wire::Headers{{"Authorization", "Bearer " + upstream.api_key}};
+        auto measured = measure_speed(upstream.url, headers, {kUsers.begin(), kUsers.end()});
         if (!measured) return fail(world, measured.error());
         speeds = std::move(*measured);
         how = fmt::format("Measured at {} just now, with answers of {} tokens; medians.", upstream.url.text, kTrialTokens);

@@ -25,19 +25,22 @@ namespace {
 volatile std::sig_atomic_t reload_wanted = 0;
 constexpr base::Duration kLookAround = std::chrono::milliseconds(200);
 
-base::Result<GatewaySettings> settings_of(const GatewayWords& words) {
+base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords& words) {
     std::optional<std::string> text;
     if (!words.config.empty()) {
         std::ifstream file(words.config, std::ios::binary);
         if (!file) return base::usage_error(fmt::format("--config: {} cannot be read", words.config), "check the name and its permissions");
         text.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
-    return read_gateway(words, text);
+    auto settings = read_gateway(words, text);
+    if (!settings) return settings;
+    if (auto keys = read_api_keys(settings->policy, world.env); !keys) return std::unexpected(keys.error());
+    return settings;
 }
 
 /// A file that is wrong changes nothing: the gateway goes on as it was.
 void reload(const World& world, const GatewayWords& words, const GatewaySettings& now, Relaying& running) {
-    auto settings = settings_of(words);
+    auto settings = settings_of(world, words);
     if (!settings) {
         world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n", settings.error().message) << std::flush;
         return;
@@ -87,7 +90,7 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
 }
 
 int gateway(const World& world, const GatewayWords& words) {
-    const auto settings = settings_of(words);
+    const auto settings = settings_of(world, words);
     if (!settings) return fail(world, settings.error());
     if (words.check) {
         world.out << policy_words(*settings) << std::flush;

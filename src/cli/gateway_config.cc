@@ -114,6 +114,10 @@ void read_upstream(TomlTable& table, std::vector<gateway::UpstreamOptions>& out)
     set(upstream.learn, table.boolean("learn"));
     set(upstream.draining, table.boolean("draining"));
     set(upstream.models, table.texts("models"));
+    if (const auto name = table.text("api_key_env")) {
+        if (name->empty()) table.wrong_value("api_key_env", "wants the name of an environment variable", "for example api_key_env = \"LLAMA_API_KEY\"");
+        upstream.api_key_env = *name;
+    }
     out.push_back(std::move(upstream));
 }
 

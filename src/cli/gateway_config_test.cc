@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -149,6 +150,25 @@ TEST(GatewayOptions, WithoutAServerThereIsNothingToDo) {
     const auto settings = read_gateway({}, std::nullopt);
     ASSERT_FALSE(settings);
     EXPECT_THAT(settings.error().hint, AllOf(HasSubstr("--upstream"), HasSubstr("[[upstream]]")));
+}
+
+TEST(GatewayOptions, KeysOfServersComeFromTheEnvironmentAndAreShownNowhere) {
+    GatewayWords words;
+    words.api_key_env = "ALL";
+    const auto settings = read_gateway(words, "[[upstream]]\nurl = \"http://a:1\"\n[[upstream]]\nurl = \"http://b:1\"\napi_key_env = \"OWN\"\n");
+    ASSERT_TRUE(settings) << settings.error().message;
+    gateway::Policy policy = settings->policy;
+    const auto read = [&](std::map<std::string, std::string> held) {
+        return read_api_keys(policy, [&](const std::string& name) { return held.contains(name) ? std::optional(held.at(name)) : std::nullopt; });
+    };
+    ASSERT_TRUE(read({{"ALL", "k-all"}, {"OWN", "k-own"}}));
+    EXPECT_EQ(policy.upstreams[0].api_key, "k-all");
+    EXPECT_EQ(policy.upstreams[1].api_key, "k-own");
+    const GatewaySettings shown{.policy = policy};
+    EXPECT_THAT(policy_words(shown) + policy_line(policy), Not(HasSubstr("k-")));
+    EXPECT_EQ(read({{"ALL", "k-all"}}).error().message, "the API key for http://b:1: the environment variable OWN is not set");
+    EXPECT_THAT(read({{"ALL", "k\r\nHost: x"}}).error().message, AllOf(HasSubstr("ALL holds a control character"), Not(HasSubstr("Host: x"))));
+    EXPECT_THAT(error_of("[[upstream]]\nurl = \"http://a:1\"\napi_key_env = \"\"\n"), HasSubstr("g.toml:3: upstream.api_key_env: wants the name"));
 }
 
 TEST(PolicyWords, NameEveryLimitAndItsCause) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <tuple>
 
 #include "cli/listen_address.h"
@@ -88,17 +89,40 @@ base::Result<void> override_upstreams(const GatewayWords& words, gateway::Policy
     if (words.max_concurrency && *words.max_concurrency < 1) return base::usage_error("--max-concurrency wants a number of at least 1", "for example 4");
     if (words.max_concurrency)
         for (gateway::UpstreamOptions& upstream : policy.upstreams) upstream.max_concurrency = words.max_concurrency;
+    for (gateway::UpstreamOptions& upstream : policy.upstreams)
+        if (upstream.api_key_env.empty()) upstream.api_key_env = words.api_key_env;
     if (words.no_observe)
         for (gateway::UpstreamOptions& upstream : policy.upstreams) upstream.learn = false;
     return {};
 }
 
+/// The rest of a header line.
+bool is_header_text(const std::string& text) {
+    return std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c != 0x7F; });
+}
+
 }  // namespace
+
+base::Result<void> read_api_keys(gateway::Policy& policy, const std::function<std::optional<std::string>(const std::string& name)>& env) {
+    for (gateway::UpstreamOptions& upstream : policy.upstreams) {
+        if (upstream.api_key_env.empty()) continue;
+        const auto key = env(upstream.api_key_env);
+        const std::string where = fmt::format("the API key for {}: the environment variable {}", upstream.url.text, upstream.api_key_env);
+        if (!key || key->empty())
+            return base::usage_error(where + " is not set",
+                                     fmt::format("export {}=... and run again; the key is never stored or printed", upstream.api_key_env));
+        if (!is_header_text(*key)) return base::usage_error(where + " holds a control character, which no key has");
+        upstream.api_key = *key;
+    }
+    return {};
+}
 
 void declare_gateway(CLI::App& app, GatewayWords& words) {
     app.add_option("--upstream", words.upstreams, "URL of a server behind: its root or its /v1; may repeat. Replaces those of the file")
         ->expected(1)
         ->take_all();
+    app.add_option("--api-key-env", words.api_key_env,
+                   "name of the environment variable with the key that the gateway's own questions to the servers carry; clients' requests keep theirs");
     app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one [127.0.0.1:8081]");
     app.add_option("--tls-cert", words.tls_certificate, "PEM certificate chain for the clients: they then speak https (with --tls-key)");
     app.add_option("--tls-key", words.tls_key, "PEM key of --tls-cert, without a passphrase");

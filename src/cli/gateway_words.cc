@@ -101,7 +101,9 @@ std::string policy_words(const GatewaySettings& settings) {
                ? "A request goes to another server only after a failed connection or 503, before any byte of a response.\n"
                : "Nothing that a server may have read is sent twice.\n";
     if (policy.continuation)
-        out += "When a server dies inside a streamed chat answer, another one (a llama-server or fullstop serve with the same model) writes the rest; the seam is declared.\n";
+        out +=
+            "When a server dies inside a streamed chat answer, another one (a llama-server or fullstop serve with the same model) writes the rest; the seam is "
+            "declared.\n";
     return out;
 }
 

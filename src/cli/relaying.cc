@@ -118,8 +118,9 @@ void Relaying::watch_upstreams() {
         const auto found = all.find(id);
         return found != all.end() && found->second->options().learn && !found->second->retired();
     };
+    const auto same_key = [&](const auto& watch) { return all.at(watch.first)->options().api_key == watch.second->api_key(); };
     for (auto at = watching_.begin(); at != watching_.end();) {
-        if (wanted(at->first)) {
+        if (wanted(at->first) && same_key(*at)) {
             ++at;
             continue;
         }
@@ -128,10 +129,10 @@ void Relaying::watch_upstreams() {
         at = watching_.erase(at);
     }
     for (const auto& [id, upstream] : all)
-        if (wanted(id) && !watching_.contains(id)) watch(id, upstream->options().url);
+        if (wanted(id) && !watching_.contains(id)) watch(id, upstream->options());
 }
 
-void Relaying::watch(gateway::UpstreamId id, const wire::ServerUrl& url) {
+void Relaying::watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream) {
     Watching::Calls calls{
         .learned =
             [this, id](gateway::Capacity capacity) {
@@ -139,7 +140,7 @@ void Relaying::watch(gateway::UpstreamId id, const wire::ServerUrl& url) {
             },
         .loaded = [this,
                    id](const gateway::Load& load) { for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.loaded(id, load, now, out); }); }};
-    auto& added = watching_[id] = std::make_unique<Watching>(url, std::move(calls));
+    auto& added = watching_[id] = std::make_unique<Watching>(upstream.url, upstream.api_key, std::move(calls));
     host_->add(*added, adapters::asio::Host::Wait::kCompanion);
 }
 

@@ -53,7 +53,7 @@ private:
     void hear_store();
     void stop_when_drained();
     void watch_upstreams();
-    void watch(gateway::UpstreamId id, const wire::ServerUrl& url);
+    void watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream);
 
     adapters::asio::Loop& loop_;
     gateway::Gateway gateway_;

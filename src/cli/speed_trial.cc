@@ -27,7 +27,8 @@ double median(std::vector<double> values) {
 
 class Trial final : public net::Part {
 public:
-    Trial(const wire::ServerUrl& url, const observe::Identity& identity, std::vector<int> users) : url_(url), identity_(identity), users_(std::move(users)) {}
+    Trial(const wire::ServerUrl& url, const wire::Headers& headers, const observe::Identity& identity, std::vector<int> users)
+        : url_(url), headers_(headers), identity_(identity), users_(std::move(users)) {}
 
     void start(base::Instant now, net::Actions& out) override { begin_level(now, out); }
     void on(const net::Event& event, net::Actions& out) override;
@@ -48,6 +49,7 @@ private:
     answer::Request request_of(int user) const;
 
     const wire::ServerUrl& url_;
+    const wire::Headers& headers_;
     const observe::Identity& identity_;
     std::vector<int> users_;
     std::size_t level_ = 0;
@@ -85,7 +87,7 @@ void Trial::on(const net::Event& event, net::Actions& out) {
     } else if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
         Answer& answer = open_.at(connected->id);
         answer.sent = event.at;
-        out.emplace_back(net::Send{connected->id, wire::request_text(answer.record.request, url_, {})});
+        out.emplace_back(net::Send{connected->id, wire::request_text(answer.record.request, url_, headers_)});
     } else if (const auto* failed = std::get_if<net::ConnectFailed>(&event.what)) {
         trouble = "no connection: " + failed->text;
     } else if (const auto* received = std::get_if<net::Received>(&event.what)) {
@@ -126,21 +128,21 @@ void Trial::end_level(base::Instant now, net::Actions& out) {
 
 }  // namespace
 
-base::Result<std::vector<Speed>> measure_speed(const wire::ServerUrl& url, const std::vector<int>& users) {
+base::Result<std::vector<Speed>> measure_speed(const wire::ServerUrl& url, const wire::Headers& headers, const std::vector<int>& users) {
     adapters::asio::Loop loop;
     const adapters::asio::HostOptions options{.verify_tls = true, .ca_file = {}, .kernel_stamps = false, .signals = true};
     observe::Identity identity;
     {
         auto host = adapters::asio::Host::create(loop, options);
         if (!host) return std::unexpected(host.error());
-        observe::Identify ask(url, {}, identity);
+        observe::Identify ask(url, headers, identity);
         (*host)->add(ask);
         (*host)->run_until_done();
     }
     if (!identity.reachable) return base::unreachable_error(fmt::format("{}: {}", url.text, identity.trouble), identity.hint);
     auto host = adapters::asio::Host::create(loop, options);
     if (!host) return std::unexpected(host.error());
-    Trial trial(url, identity, users);
+    Trial trial(url, headers, identity, users);
     (*host)->add(trial);
     (*host)->run_until_done();
     if (!trial.trouble.empty())

@@ -14,6 +14,6 @@ namespace fullstop::cli {
 inline constexpr int kTrialTokens = 64;
 
 /// Errors: unreachable, when the server cannot be reached or no answer came at some number of users.
-base::Result<std::vector<Speed>> measure_speed(const wire::ServerUrl& url, const std::vector<int>& users);
+base::Result<std::vector<Speed>> measure_speed(const wire::ServerUrl& url, const wire::Headers& headers, const std::vector<int>& users);
 
 }  // namespace fullstop::cli

@@ -51,14 +51,19 @@ gateway::Capacity capacity_of(const observe::Identity& identity, bool shared) {
     return out;
 }
 
-Watching::Watching(wire::ServerUrl url, Calls calls) : url_(std::move(url)), calls_(std::move(calls)) {}
+Watching::Watching(wire::ServerUrl url, std::string api_key, Calls calls) : url_(std::move(url)), api_key_(std::move(api_key)), calls_(std::move(calls)) {}
 Watching::~Watching() = default;
+
+wire::Headers Watching::headers() const {
+    if (api_key_.empty()) return {};
+    return {{"Authorization", "Bearer " + api_key_}};
+}
 
 void Watching::start(base::Instant now, net::Actions& out) { ask(now, out); }
 
 void Watching::ask(base::Instant now, net::Actions& out) {
     identity_ = {};
-    identify_ = std::make_unique<observe::Identify>(url_, wire::Headers{}, identity_);
+    identify_ = std::make_unique<observe::Identify>(url_, headers(), identity_);
     identify_->start(now, out);
 }
 
@@ -71,8 +76,8 @@ void Watching::identified(base::Instant now, net::Actions& out) {
     shared_ = true;
     silent_rounds_ = 0;
     calls_.learned(capacity_of(identity_, shared_));
-    sampler_ = std::make_unique<observe::Sampler>(url_, wire::Headers{}, identity_.facts, "", now, kInterval,
-                                                  [this](const answer::Sample& sample) { sampled(sample); });
+    sampler_ =
+        std::make_unique<observe::Sampler>(url_, headers(), identity_.facts, "", now, kInterval, [this](const answer::Sample& sample) { sampled(sample); });
     sampler_->start(now, out);
 }
 

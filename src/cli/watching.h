@@ -22,10 +22,12 @@ public:
         std::function<void(gateway::Capacity)> learned;
         std::function<void(const gateway::Load&)> loaded;
     };
-    Watching(wire::ServerUrl url, Calls calls);
+    /// `api_key`: for its questions; "": none.
+    Watching(wire::ServerUrl url, std::string api_key, Calls calls);
     ~Watching() override;
     /// The upstream is no longer in the configuration.
     void stop() { stopped_ = true; }
+    const std::string& api_key() const { return api_key_; }
 
     void start(base::Instant now, net::Actions& out) override;
     void on(const net::Event& event, net::Actions& out) override;
@@ -36,7 +38,10 @@ private:
     void identified(base::Instant now, net::Actions& out);
     void sampled(const answer::Sample& sample);
 
+    wire::Headers headers() const;
+
     wire::ServerUrl url_;
+    std::string api_key_;
     Calls calls_;
     observe::Identity identity_;
     std::unique_ptr<observe::Identify> identify_;

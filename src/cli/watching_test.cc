@@ -16,12 +16,14 @@ using observe::TestServer;
 using std::chrono::seconds;
 
 struct Learned {
+    explicit Learned(std::string api_key = {})
+        : watch(*wire::parse_server_url("http://server:8080"), std::move(api_key),
+                {.learned = [this](gateway::Capacity capacity) { capacities.push_back(std::move(capacity)); },
+                 .loaded = [this](const gateway::Load& load) { loads.push_back(load), each_load(); }}) {}
     std::vector<gateway::Capacity> capacities;
     std::vector<gateway::Load> loads;
     std::function<void()> each_load = [] {};
-    Watching watch{*wire::parse_server_url("http://server:8080"),
-                   {.learned = [this](gateway::Capacity capacity) { capacities.push_back(std::move(capacity)); },
-                    .loaded = [this](const gateway::Load& load) { loads.push_back(load), each_load(); }}};
+    Watching watch;
 };
 
 TestServer llama_server() {
@@ -53,6 +55,19 @@ TEST(Watching, WhoShowsItsPromptsMayWriteTheRestOfAnAnswer) {
         observe::Identity identity;
         identity.facts.name = name;
         EXPECT_EQ(capacity_of(identity, true).continues, continues) << name;
+    }
+}
+
+TEST(Watching, EveryQuestionCarriesTheKeyOfTheServer) {
+    for (const std::string key : {"sk-7", ""}) {
+        TestServer server = llama_server();
+        Learned learned(key);
+        server.run(learned.watch, seconds(3));
+        ASSERT_GE(server.requests.size(), 8U);
+        for (const std::string& request : server.requests) {
+            EXPECT_EQ(request.find("Authorization") != std::string::npos, !key.empty()) << request;
+            EXPECT_EQ(request.find("Authorization: Bearer sk-7\r\n") != std::string::npos, !key.empty()) << request;
+        }
     }
 }
 

@@ -47,6 +47,8 @@ struct UpstreamOptions {
     std::optional<std::int64_t> expected_output = {};
     bool learn = true;                     ///< what the server tells of slots and memory counts
     bool draining = false;                 ///< gets no new requests
+    std::string api_key_env = {};          ///< name of the variable with the key for questions about itself; "": none
+    std::string api_key = {};              ///< what it holds; never shown. Requests carry their clients' own keys
     std::vector<std::string> models = {};  ///< names that it serves; empty: as learned, else any
 };
 

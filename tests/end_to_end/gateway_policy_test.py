@@ -262,6 +262,18 @@ class SmallPool(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             return sum(pool.map(lambda topic: self.ask(url, topic), self.TOPICS))
 
+    def test_a_server_with_keys_is_learned_with_the_key_that_is_named(self):
+        os.environ["POLICY_TEST_KEY"] = "sk-policy-7"
+        with LlamaServer("-c", "512", "-np", "2", "-t", "1", "--api-key", "sk-policy-7") as server:
+            with front_of([server.url], "--api-key-env", "POLICY_TEST_KEY") as front, front_of([server.url]) as keyless:
+                wait_for(lambda: status(front)["upstreams"][0]["slots"] == 2)
+                with urllib.request.urlopen(f"{front.url}/metrics", timeout=10) as page:
+                    self.assertNotIn("sk-policy-7", page.read().decode() + json.dumps(status(front)))
+                # A client without a key is not let in by the gateway's.
+                self.assertEqual(parse(exchange(front.address, request({"messages": [{"role": "user", "content": "x"}]}))[0])[0], 401)
+                time.sleep(1)  # it has asked all its questions by then
+                self.assertIsNone(status(keyless)["upstreams"][0]["slots"], "without a key it is told nothing")
+
     def test_the_pool_is_learned_and_nobody_is_cut(self):
         # One thread: several would wait for each other by spinning, which on a busy machine takes ten times as long.
         with LlamaServer("-c", "512", "-np", "8", "-kvu", "-t", "1") as server, front_of([server.url]) as front:
