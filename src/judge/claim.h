@@ -28,7 +28,7 @@ struct Context {
     const Population* arm_population = nullptr;   ///< of the arm at every concurrency
     const Outages* outages = nullptr;             ///< of the arm
     const PromptTokens* prompt_tokens = nullptr;  ///< what prompts are known to cost, by id
-    std::optional<double> preemptions;            ///< counter delta during the level
+    std::optional<std::int64_t> preemptions;      ///< of the level, by the server's counter
     const answer::Prompt* prompt = nullptr;
     bool interrupted = false;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "judge/end_kind.h"
+#include "judge/readings.h"
 #include "stats/interval.h"
 #include "stats/quantile.h"
 #include "stats/tests_of_pairs.h"
@@ -76,36 +77,16 @@ void measure_lengths(LevelJudgement& result, const Level& level, std::uint64_t s
                                         static_cast<std::int64_t>(ratios.size())};
 }
 
-/// Readings of the arm between the first request and the last end of the level.
-std::vector<const answer::Sample*> samples_during(const Level& level, const answer::Run& run, const std::string& arm) {
-    std::vector<const answer::Sample*> result;
-    std::optional<base::Duration> from, to;
-    for (const Judged& answer : level.answers) {
-        const auto& timeline = answer.record->timeline;
-        if (timeline.sent) from = std::min(from.value_or(*timeline.sent), *timeline.sent);
-        if (timeline.ended) to = std::max(to.value_or(*timeline.ended), *timeline.ended);
-    }
-    if (!from || !to) return result;
-    // A counter moves when it is read next: one reading of slack on both sides.
-    constexpr base::Duration kSlack = std::chrono::seconds(2);
-    for (const answer::Sample& sample : run.samples)
-        if ((sample.arm == arm || sample.arm.empty()) && sample.at >= *from - kSlack && sample.at <= *to + kSlack) result.push_back(&sample);
-    return result;
-}
-
 void measure_server(LevelJudgement& result, const Level& level, const answer::Run& run, const std::string& arm) {
-    std::optional<double> first, last, used, free;
-    for (const answer::Sample* sample : samples_during(level, run, arm)) {
-        if (sample->preemptions) {
-            if (!first) first = sample->preemptions;
-            last = sample->preemptions;
-        }
-        if (sample->kv_used) used = std::max(used.value_or(0), *sample->kv_used);
-        if (sample->free_bytes) free = std::min(free.value_or(*sample->free_bytes), *sample->free_bytes);
-    }
-    if (first && *last >= *first)
-        result.preemptions = answer::Fact<std::int64_t>::reported(static_cast<std::int64_t>(*last - *first), "difference of the server's counter");
-    if (free) result.memory_free_bytes_min = answer::Fact<base::Bytes>::measured({static_cast<std::int64_t>(*free)}, "MemAvailable, smallest of the readings");
+    const LevelReadings readings = readings_of(run, arm, level.concurrency);
+    if (readings.preemptions)
+        result.preemptions = answer::Fact<std::int64_t>::reported(*readings.preemptions, "increases of the server's counter while these answers ran");
+    else if (std::ranges::any_of(run.samples, [](const answer::Sample& sample) { return sample.preemptions.has_value(); }))
+        result.preemptions = answer::Fact<std::int64_t>::unavailable("the server's counter was not read before and after these answers");
+    if (readings.free_bytes)
+        result.memory_free_bytes_min =
+            answer::Fact<base::Bytes>::measured({static_cast<std::int64_t>(*readings.free_bytes)}, "MemAvailable, smallest of the readings");
+    const std::optional<double> used = readings.kv_used;
     const auto server = run.server_before.find(arm);
     if (used && server != run.server_before.end() && server->second.pool && server->second.kv_bytes_per_token)
         result.kv_bytes_peak = answer::Fact<base::Bytes>::derived(

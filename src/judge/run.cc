@@ -10,6 +10,7 @@
 #include "judge/claim.h"
 #include "judge/control.h"
 #include "judge/end_kind.h"
+#include "judge/readings.h"
 #include "judge/verdict.h"
 
 namespace fullstop::judge {
@@ -35,24 +36,6 @@ const answer::ServerFacts* facts(const std::map<std::string, answer::ServerFacts
 const answer::Prompt* prompt_of(const answer::Run& run, const std::string& id) {
     const auto found = std::ranges::find(run.experiment.prompts, id, &answer::Prompt::id);
     return found == run.experiment.prompts.end() ? nullptr : &*found;
-}
-
-/// Delta of the server's preemption counter while these answers ran.
-std::optional<double> preemptions_during(const answer::Run& run, const std::string& arm, const std::vector<const Record*>& records) {
-    std::optional<base::Duration> from, to;
-    for (const Record* record : records) {
-        if (record->timeline.sent) from = std::min(from.value_or(*record->timeline.sent), *record->timeline.sent);
-        if (record->timeline.ended) to = std::max(to.value_or(*record->timeline.ended), *record->timeline.ended);
-    }
-    if (!from || !to) return std::nullopt;
-    constexpr base::Duration kSlack = std::chrono::seconds(2);  // the counter is read about once a second
-    std::optional<double> first, last;
-    for (const answer::Sample& sample : run.samples) {
-        if (!sample.preemptions || (!sample.arm.empty() && sample.arm != arm) || sample.at < *from - kSlack || sample.at > *to + kSlack) continue;
-        if (!first) first = sample.preemptions;
-        last = sample.preemptions;
-    }
-    return first ? std::optional(*last - *first) : std::nullopt;
 }
 
 using Pair = std::pair<std::string, std::int64_t>;
@@ -94,7 +77,7 @@ private:
         const Population population = examine(records, prompts_);
         context.siblings = records;
         context.population = &population;
-        context.preemptions = preemptions_during(run_, arm, records);
+        context.preemptions = readings_of(run_, arm, concurrency).preemptions;
         Level result{.concurrency = concurrency, .answers = {}};
         for (const Record* record : records) {
             context.baselines = baselines(arm, *record);

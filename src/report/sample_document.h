@@ -185,6 +185,8 @@ inline Document slower() {
     j.verdict.evidence = {{.text = "48 of 48 answers ended by themselves", .records = {}, .value = 48, .where = {}}};
     j.arms = {{.name = "deployed", .url = run.url, .verdict = j.verdict, .levels = {level(1, 16, 0), level(8, 32, 0)}}};
     j.arms[0].levels[1].verdict = judge::Verdict::kLatencyOnly;
+    j.arms[0].levels[0].preemptions = Fact<std::int64_t>::reported(0, "increases of the server's counter while these answers ran");
+    j.arms[0].levels[1].preemptions = Fact<std::int64_t>::reported(5, "increases of the server's counter while these answers ran");
     j.findings = {{"r-1", finding(Cause::kNaturalEnd, Confidence::kProven, false)}};
     return make_document(run, j);
 }
