@@ -326,7 +326,7 @@ TEST(RealModel, AnswersThatShareABeginningReadAsIfEachWereAlone) {
     for (SequenceId id = 0; id < tails.size(); ++id) tight.ask(id, document + tails[id], id % 2 == 0 ? 0.0 : 0.8, kTokens, {.client = "together"});
     tight.run();
     EXPECT_GT(tight.occupancy().swaps, 0);
-    const double bytes_of_one = static_cast<double>((tight.facts().kv_bytes_per_token * tight.numbers[1].prompt_tokens.count).count);
+    const double bytes_of_one = static_cast<double>((tight.facts().kv_bytes_per_token * tight.numbers[1].prompt_tokens.value().count).count);
     EXPECT_LT(static_cast<double>(tight.occupancy().swapped_out.count) / static_cast<double>(tight.occupancy().swaps), bytes_of_one);
     for (SequenceId id = 0; id < tails.size(); ++id) EXPECT_EQ(tight.texts[id], alone[id]) << tails[id];
 }
