@@ -33,6 +33,7 @@ public:
     bool is_end(engine::TokenId token) const override { return backend_.is_end(token); }
     base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override { return backend_.chat_tokens(messages); }
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override { return backend_.chat_text(messages); }
+    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(const std::string& grammar) override { return backend_.constrain(grammar); }
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override {
         Tokens all;
         for (const auto& [id, length] : held_) all += length;

@@ -35,8 +35,9 @@ struct Submission {
     Priority priority = Priority::kNormal;
     std::optional<base::Duration> deadline{};  ///< from arrival; absent: none
     std::optional<OnDeadline> on_deadline{};
-    std::optional<int> logprobs{};  ///< tokens are reported with their log-probability and that of this many alternatives
-    std::string client{};           ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
+    std::optional<std::string> grammar{};  ///< what the whole text must be derived from (GBNF); absent: any text will do
+    std::optional<int> logprobs{};         ///< tokens are reported with their log-probability and that of this many alternatives
+    std::string client{};                  ///< whose it is, for fairness: the name of its API key; "": nobody's in particular
 };
 
 /// The numbers of contract section 6. Absent: that moment never came.

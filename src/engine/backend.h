@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,6 +81,10 @@ public:
     virtual base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const = 0;
     /// The same as text, without the beginning-of-text token that the model adds of its own accord. Errors: the same.
     virtual base::Result<std::string> chat_text(std::span<const answer::Message> messages) const = 0;
+
+    /// For one answer whose whole text is to be derived from the rule `root` of `grammar` (GBNF, as schema_grammar.h writes it).
+    /// Errors: this backend takes no grammars, or not this one.
+    virtual base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string& grammar) = 0;
 
     /// Computes all runs; blocks as long as that takes. A new sequence id takes a free place. At most one run a sequence.
     virtual DecodeStatus decode(std::span<const Run> runs) = 0;

@@ -86,6 +86,12 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     numbers.prompt_tokens = prompt;
     if (auto refusal = impossible(prompt, submission.max_tokens, window)) return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
 
+    std::unique_ptr<TokenConstraint> constraint;
+    if (submission.grammar) {
+        auto made = backend_.constrain(*submission.grammar);
+        if (!made) return refuse(Cause::kRequestRejected, "response_format", made.error().message + ": " + made.error().hint);
+        constraint = std::move(*made);
+    }
     const Tokens limit = submission.max_tokens.value_or(window - prompt);
     ranking_.arrived(submission.client);
     waiting_.push_back(std::make_unique<Sequence>(Sequence{.id = submission.id,
@@ -96,6 +102,7 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                                                            .requested = submission.max_tokens,
                                                            .limit = limit,
                                                            .sampler = Sampler(submission.sampling),
+                                                           .constraint = std::move(constraint),
                                                            .gate = TextGate(std::move(submission.stop)),
                                                            .logprobs = submission.logprobs.transform([](int top) { return TokenLogprobs(top); }),
                                                            .arrived = submission.arrived,
@@ -194,13 +201,18 @@ void Engine::commit(Instant now, EngineEvents& out) {
 
 /// The sequence has new logits: choose, show, end what is over.
 void Engine::after_row(Instant now, Sequence& sequence, std::span<const float> logits, EngineEvents& out) {
-    const auto token = sequence.sampler.pick(logits);
-    if (!token) return end(now, sequence, Cause::kServerError, "the model produced no finite number to choose a token by", out);
+    const auto token = sequence.sampler.pick(logits, sequence.constraint.get());
+    if (!token)
+        return end(now, sequence, Cause::kServerError,
+                   sequence.constraint ? "no token that the response format allows here has a finite number to choose it by"
+                                       : "the model produced no finite number to choose a token by",
+                   out);
     if (backend_.is_end(*token)) {
         if (!sequence.first_token) sequence.first_token = now;
         return end(now, sequence, Cause::kNaturalEnd, fmt::format("end token after {} tokens", sequence.output().count), out);
     }
     sequence.tokens.push_back(*token);
+    if (sequence.constraint) sequence.constraint->accept(*token);
     if (sequence.logprobs) sequence.logprobs->add(backend_, logits, *token);
     Produced produced{.id = sequence.id, .at = now, .text = sequence.gate.push(backend_.piece(*token)), .gap = {}};
     if (sequence.logprobs) produced.tokens = sequence.logprobs->take(sequence.gate.shown());

@@ -10,24 +10,23 @@
 namespace fullstop::engine {
 namespace {
 
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 /// exp(-30) is 1e-13: a whole vocabulary of such tokens has less probability than one step of the random number.
 constexpr float kLeastLogWeight = -30.0F;
 /// Least weights down to which top_p sorts, tried in turn; the last one takes everything.
 constexpr std::array kDepths = {1e-2F, 1e-4F, 0.0F};
 
+}  // namespace
+
 /// Eight independent maxima, so that the compiler may use vector registers; NaN never wins a comparison.
-float highest_of(std::span<const float> logits) {
+float Sampler::highest_of(std::span<const float> logits) {
     std::array<float, 8> best;
-    best.fill(kNothing);
+    best.fill(-std::numeric_limits<float>::infinity());
     std::size_t i = 0;
     for (; i + best.size() <= logits.size(); i += best.size())
         for (std::size_t lane = 0; lane < best.size(); ++lane) best[lane] = logits[i + lane] > best[lane] ? logits[i + lane] : best[lane];
     for (; i < logits.size(); ++i) best[0] = logits[i] > best[0] ? logits[i] : best[0];
     return *std::ranges::max_element(best);
 }
-
-}  // namespace
 
 bool Sampler::more_probable(const Candidate& a, const Candidate& b) { return a.weight != b.weight ? a.weight > b.weight : a.id < b.id; }
 
@@ -37,8 +36,9 @@ double Sampler::sum_of(std::span<const Candidate> candidates) {
     return sum;
 }
 
-std::optional<TokenId> Sampler::pick(std::span<const float> logits) {
-    const auto token = choose(adjusted(logits));
+std::optional<TokenId> Sampler::pick(std::span<const float> logits, TokenConstraint* constraint) {
+    const auto seen = adjusted(logits);
+    const auto token = constraint == nullptr ? choose(seen) : choose_allowed(seen, *constraint);
     if (token && (sampling_.frequency_penalty != 0 || sampling_.presence_penalty != 0)) ++chosen_[*token];
     return token;
 }

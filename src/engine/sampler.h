@@ -1,7 +1,8 @@
 // Which token comes next: one seeded choice over the logits of one row.
 //
 // The choice depends on the logits, the seed and the tokens chosen before alone, so the same prompt and seed give
-// the same answer whoever else is being served, as long as the backend's logits do.
+// the same answer whoever else is being served, as long as the backend's logits do. Where a form was promised, the choice is
+// among the tokens that it allows (constrained_choice.cc).
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,9 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "engine/token_constraint.h"
 
 namespace fullstop::engine {
-
-using TokenId = std::int32_t;
 
 /// As in OpenAI's and llama.cpp's interfaces. Applied in this order: bias, penalties, temperature, top_k, top_p, min_p.
 struct Sampling {
@@ -35,13 +35,15 @@ class Sampler {
 public:
     explicit Sampler(const Sampling& sampling) : sampling_(sampling), random_(sampling.seed) {}
 
-    /// Absent when no logit is finite: the model produced nothing to choose from. Of equal logits the lower id wins.
-    std::optional<TokenId> pick(std::span<const float> logits);
+    /// Among the tokens that `constraint` allows; null: all. Absent when none of those has a finite logit: there is nothing to
+    /// choose from. Of equal logits the lower id wins.
+    std::optional<TokenId> pick(std::span<const float> logits, TokenConstraint* constraint = nullptr);
 
 private:
     struct Candidate {
         TokenId id;
-        float weight;  ///< probability relative to the most probable token
+        float weight;                                                                                       ///< probability relative to the most probable token
+        enum class State : std::uint8_t { kUnknown, kAllowed, kRefused, kCutOff } state = State::kUnknown;  ///< where there is a constraint
     };
     std::span<const float> adjusted(std::span<const float> logits);
     std::optional<TokenId> choose(std::span<const float> logits);
@@ -51,12 +53,30 @@ private:
     TokenId draw();
     static bool more_probable(const Candidate& a, const Candidate& b);
     static double sum_of(std::span<const Candidate> candidates);
+    static float highest_of(std::span<const float> logits);
+
+    // constrained_choice.cc
+    enum class Cut { kWithin, kOutside, kUnclear };
+    std::optional<TokenId> choose_allowed(std::span<const float> logits, TokenConstraint& constraint);
+    std::optional<TokenId> best_allowed(std::span<const float> logits, float highest, TokenConstraint& constraint);
+    Candidate* draw_uncertain();
+    std::optional<TokenId> draw_allowed(TokenConstraint& constraint);
+    Cut cut_of(const Candidate& drawn) const;
+    Cut top_k_of(const Candidate& drawn) const;
+    Cut top_p_of(const Candidate& drawn) const;
+    Cut min_p_of(const Candidate& drawn) const;
+    bool ask_more(TokenConstraint& constraint);
+    void ask(TokenConstraint& constraint, std::size_t from, std::size_t to);
+    std::span<const float> masked(std::span<const float> logits, TokenConstraint& constraint);
 
     Sampling sampling_;
     base::Random random_;
     std::vector<Candidate> candidates_;
     std::map<TokenId, int> chosen_;  ///< how often, where penalties need it
     std::vector<float> adjusted_;
+    std::size_t known_ = 0;  ///< so many candidates at the front are the most probable ones, in order, and were asked about
+    std::vector<TokenId> asked_;
+    std::vector<float> masked_;
 };
 
 }  // namespace fullstop::engine

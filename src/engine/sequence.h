@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Sequence {
     std::optional<base::Tokens> requested;
     base::Tokens limit;  ///< most output tokens
     Sampler sampler;
+    std::unique_ptr<TokenConstraint> constraint{};  ///< null: every token may come
     TextGate gate;
     std::optional<TokenLogprobs> logprobs;
     base::Instant arrived;

@@ -15,6 +15,23 @@
 
 namespace fullstop::engine {
 
+/// The text itself and then the end; where it holds a '?' any letter may stand.
+class ExactText final : public TokenConstraint {
+public:
+    explicit ExactText(std::string text) : text_(std::move(text)) {}
+    void keep_allowed(std::vector<TokenId>& tokens) override {
+        std::erase_if(tokens, [&](TokenId token) {
+            if (at_ == text_.size()) return token != 0;
+            return text_[at_] == '?' ? token < 'a' + 1 || token > 'z' + 1 : token != static_cast<unsigned char>(text_[at_]) + 1;
+        });
+    }
+    void accept(TokenId) override { ++at_; }
+
+private:
+    std::string text_;
+    std::size_t at_ = 0;
+};
+
 class TestBackend final : public Backend {
 public:
     static constexpr TokenId kEnd = 0;
@@ -65,6 +82,12 @@ public:
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
         if (text.starts_with("system:refuse")) return base::usage_error("no system here", "leave it out");
         return text;
+    }
+    /// A grammar is one text in quotes here: `root ::= "text"`, which allows that text (see ExactText).
+    base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string& grammar) override {
+        const std::size_t begin = grammar.find('"'), end = grammar.rfind('"');
+        if (!grammar.starts_with("root ::=") || begin >= end) return base::usage_error("the test model reads no such grammar", "write root ::= \"text\"");
+        return std::make_unique<ExactText>(grammar.substr(begin + 1, end - begin - 1));
     }
 
     DecodeStatus decode(std::span<const Run> runs) override {

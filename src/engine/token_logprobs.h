@@ -1,8 +1,10 @@
 // How probable each token of an answer was, and what else could have stood there.
 //
 // Log-probabilities are of the model's own distribution: log-softmax of the raw logits, before penalties, bias, temperature
-// and cuts, as llama.cpp and vLLM report them by default. They travel with the text: a token is reported when its last byte
-// is shown, so that text held back (half a character, the beginning of a stop string) and its tokens come together.
+// and cuts, as llama.cpp and vLLM report them by default. So beside a response format the chosen token may look improbable, and
+// the alternatives may be tokens that the format refused: what the model would have said. They travel with the text: a token is
+// reported when its last byte is shown, so that text held back (half a character, the beginning of a stop string) and its tokens
+// come together.
 #pragma once
 
 #include <cstddef>

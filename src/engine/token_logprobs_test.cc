@@ -85,6 +85,7 @@ public:
     bool is_end(TokenId) const override { return false; }
     base::Result<PromptTokens> chat_tokens(std::span<const answer::Message>) const override { return PromptTokens(); }
     base::Result<std::string> chat_text(std::span<const answer::Message>) const override { return std::string(); }
+    base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string&) override { return base::usage_error("none"); }
     DecodeStatus decode(std::span<const Run>) override { return DecodeStatus::kOk; }
     std::span<const float> logits(std::size_t) const override { return {}; }
     void remove(SequenceId) override {}

@@ -94,6 +94,11 @@ base::Result<std::string> SimulatedBackend::chat_text(std::span<const answer::Me
     return text + '\n';
 }
 
+/// Its answers are a function of the prompt, which no grammar may change.
+base::Result<std::unique_ptr<engine::TokenConstraint>> SimulatedBackend::constrain(const std::string&) {
+    return base::usage_error("the simulated model takes no response format", "leave it out");
+}
+
 DecodeStatus SimulatedBackend::decode(std::span<const Run> runs) {
     auto status = DecodeStatus::kOk;
     if (const auto fault = faults_.find(steps_); fault != faults_.end()) status = fault->second;

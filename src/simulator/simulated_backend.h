@@ -68,6 +68,7 @@ public:
     bool is_end(engine::TokenId token) const override { return token == kEnd; }
     base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
+    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(const std::string& grammar) override;
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "adapters/llama/chat_template.h"
+#include "adapters/llama/grammar.h"
 #include "adapters/llama/kv_cells.h"
 #include "adapters/llama/loading.h"
 #include "adapters/llama/pass.h"
@@ -67,6 +68,7 @@ public:
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
     base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
+    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(const std::string& grammar) override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
@@ -99,6 +101,7 @@ private:
     engine::ModelFacts facts_;
     const llama_vocab* vocabulary_;
     Tokenizer tokenizer_;
+    std::shared_ptr<const PlainTokens> plain_;  ///< made for the first grammar
     bool streams_;
     KvCells cells_;
     base::Result<ChatTemplate> chat_template_;
@@ -118,6 +121,15 @@ base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Messag
     const auto parts = chat_template_->render(messages);
     if (!parts) return std::unexpected(parts.error());
     return joined(*parts);
+}
+
+base::Result<std::unique_ptr<engine::TokenConstraint>> LlamaBackend::constrain(const std::string& grammar) {
+    if (plain_ == nullptr) {
+        PlainTokens plain;
+        for (TokenId token = 0; token < facts_.vocabulary; ++token) plain.push_back(is_plain(piece(token)));
+        plain_ = std::make_shared<const PlainTokens>(std::move(plain));
+    }
+    return make_grammar(vocabulary_, plain_, grammar);
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {
