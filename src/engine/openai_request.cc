@@ -60,6 +60,7 @@ constexpr std::array kHonoured = {
     Honoured{"logprobs", read_chat_logprobs, Route::kChat},
     Honoured{"top_logprobs", read_top_logprobs, Route::kChat},
     Honoured{"logprobs", read_text_logprobs, Route::kText},
+    Honoured{"response_format", read_response_format, {}},
     Honoured{"fullstop", read_fullstop, {}},
     // Names the person behind the client; by definition it changes nothing of the answer.
     Honoured{"user", read_user, {}},
@@ -78,7 +79,6 @@ constexpr std::array kNeutral = {
     Neutral{"repetition_penalty", "1"},
     Neutral{"tools", "[]"},
     Neutral{"tool_choice", "\"none\""},
-    Neutral{"response_format", R"({"type":"text"})"},
     Neutral{"store", "false"},
     Neutral{"suffix", "\"\""},
 };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/schema_grammar.h"
 #include "engine/test_host.h"
 
 namespace fullstop::engine {
@@ -56,6 +57,37 @@ TEST(OpenAiRequest, NonsenseAboutUrgencyIsNamed) {
         {R"("fullstop":{"prio":"batch"})", "fullstop.prio is not honoured"},
     };
     for (const auto& [member, words] : all) EXPECT_THAT(wrong(with(member)), HasSubstr(words)) << member;
+}
+
+TEST(OpenAiRequest, AResponseFormatReachesTheEngineAsAGrammar) {
+    EXPECT_EQ(read(R"("response_format":{"type":"text"})").grammar, std::nullopt);
+    EXPECT_EQ(read(R"("response_format":null)").grammar, std::nullopt);
+    EXPECT_EQ(read(R"("response_format":{"type":"json_object"})").grammar, json_object_grammar());
+    const auto schema = read(R"("response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":{"const":"yes"}}})");
+    EXPECT_THAT(schema.grammar.value_or(""), HasSubstr(R"(n0 ::= "\"yes\"")"));
+    EXPECT_EQ(read(R"("response_format":{"type":"json_object","schema":{"const":"yes"}})").grammar, schema.grammar) << "as llama-server takes it";
+    const auto text = parse_completion(Route::kText, R"({"prompt":"x","response_format":{"type":"json_object"}})");
+    ASSERT_TRUE(text.has_value());
+    EXPECT_EQ(text->submission.grammar, json_object_grammar());
+}
+
+TEST(OpenAiRequest, NonsenseAboutTheResponseFormatIsNamed) {
+    const std::vector<std::pair<const char*, const char*>> all = {
+        {R"(7)", "response_format.type is text, json_object or json_schema"},
+        {R"({})", "response_format.type is text"},
+        {R"({"type":"yaml"})", "response_format.type is text"},
+        {R"({"type":"text","schema":{}})", "response_format.schema is not honoured"},
+        {R"({"type":"json_object","json_schema":{}})", "response_format.json_schema is not honoured"},
+        {R"({"type":"json_schema"})", "response_format.json_schema is missing"},
+        {R"({"type":"json_schema","json_schema":[]})", "response_format.json_schema is an object"},
+        {R"({"type":"json_schema","json_schema":{"name":1,"schema":{}}})", "response_format.json_schema.name is a text"},
+        {R"({"type":"json_schema","json_schema":{"strict":"yes","schema":{}}})", "response_format.json_schema.strict is true or false"},
+        {R"({"type":"json_schema","json_schema":{"schema":{},"colour":1}})", "response_format.json_schema.colour is not honoured"},
+        {R"({"type":"json_schema","json_schema":{"schema":{"type":"string","pattern":"a"}}})",
+         "response_format.json_schema.schema at \"\": pattern is not honoured by this server @response_format"},
+        {R"({"type":"json_object","schema":{"type":"robot"}})", "response_format.schema at"},
+    };
+    for (const auto& [format, words] : all) EXPECT_THAT(wrong(with(std::string("\"response_format\":") + format)), HasSubstr(words)) << format;
 }
 
 TEST(OpenAiRequest, ABodyThatIsNoObjectSaysWhereItGoesWrong) {

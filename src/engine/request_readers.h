@@ -38,6 +38,9 @@ std::string read_top_logprobs(const boost::json::value& value, CompletionRequest
 std::string read_text_logprobs(const boost::json::value& value, CompletionRequest& out);
 std::string read_top_k(const boost::json::value& value, CompletionRequest& out);
 
+// In which form (request_format.cc)
+std::string read_response_format(const boost::json::value& value, CompletionRequest& out);
+
 // With what urgency: the `fullstop` object of the contract (request_service_class.cc)
 std::string read_fullstop(const boost::json::value& value, CompletionRequest& out);
 
