@@ -1,0 +1,243 @@
+// Response formats with the real vocabulary and the real model: what comes fulfils the schema, alone and in company.
+#include "adapters/llama/grammar.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "adapters/llama/backend.h"
+#include "base/random.h"
+#include "engine/engine.h"
+#include "engine/limits.h"
+#include "engine/schema_grammar.h"
+#include "engine/utf8.h"
+
+namespace fullstop::adapters::llama {
+namespace {
+
+namespace json = boost::json;
+using answer::Cause;
+using base::Tokens;
+using engine::SequenceId;
+using engine::TokenId;
+
+const std::filesystem::path kModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// JSON Schema as its specification reads, of the keywords that are honoured; an eye of its own, which knows no grammar.
+bool fulfils(const json::value& root, const json::value& schema, const json::value& value);
+
+bool is_of(const json::value& value, std::string_view type) {
+    if (type == "object") return value.is_object();
+    if (type == "array") return value.is_array();
+    if (type == "string") return value.is_string();
+    if (type == "null") return value.is_null();
+    if (type == "boolean") return value.is_bool();
+    return type == "number" ? value.is_number() : value.is_int64() || value.is_uint64();
+}
+
+std::int64_t characters(std::string_view text) {
+    std::int64_t count = 0;
+    for (; !text.empty(); ++count) text.remove_prefix(engine::front_character(text).second);
+    return count;
+}
+
+bool object_fulfils(const json::value& root, const json::object& schema, const json::object& value) {
+    const auto* properties = schema.if_contains("properties");
+    for (const auto& member : value) {
+        const auto* described = properties == nullptr ? nullptr : properties->get_object().if_contains(member.key());
+        const auto* others = schema.if_contains("additionalProperties");
+        if (described != nullptr && !fulfils(root, *described, member.value())) return false;
+        if (described == nullptr && others != nullptr && !fulfils(root, *others, member.value())) return false;
+    }
+    if (const auto* required = schema.if_contains("required"))
+        for (const auto& name : required->get_array())
+            if (!value.contains(name.get_string())) return false;
+    return true;
+}
+
+bool array_fulfils(const json::value& root, const json::object& schema, const json::array& value) {
+    const auto count = std::ssize(value);
+    if (schema.contains("minItems") && count < schema.at("minItems").as_int64()) return false;
+    if (schema.contains("maxItems") && count > schema.at("maxItems").as_int64()) return false;
+    const auto* first = schema.if_contains("prefixItems");
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        const json::value* of = first != nullptr && i < first->get_array().size() ? &first->get_array()[i] : schema.if_contains("items");
+        if (of != nullptr && !fulfils(root, *of, value[i])) return false;
+    }
+    return true;
+}
+
+bool fulfils(const json::value& root, const json::value& schema, const json::value& value) {
+    if (schema.is_bool()) return schema.get_bool();
+    const json::object& all = schema.get_object();
+    if (const auto* ref = all.if_contains("$ref")) return fulfils(root, root.at_pointer(std::string_view(ref->get_string()).substr(1)), value);
+    for (const char* key : {"anyOf", "oneOf"})
+        if (const auto* of = all.if_contains(key)) return std::ranges::any_of(of->get_array(), [&](const auto& one) { return fulfils(root, one, value); });
+    if (const auto* same = all.if_contains("const"))
+        if (value != *same) return false;
+    if (const auto* of = all.if_contains("enum"))
+        if (std::ranges::find(of->get_array(), value) == of->get_array().end()) return false;
+    if (const auto* type = all.if_contains("type")) {
+        const json::array types = type->is_array() ? type->get_array() : json::array{*type};
+        if (std::ranges::none_of(types, [&](const auto& each) { return is_of(value, each.get_string()); })) return false;
+    }
+    if (value.is_string()) {
+        const auto length = characters(value.get_string());
+        if (all.contains("minLength") && length < all.at("minLength").as_int64()) return false;
+        if (all.contains("maxLength") && length > all.at("maxLength").as_int64()) return false;
+    }
+    if (value.is_int64()) {
+        if (all.contains("minimum") && value.get_int64() < all.at("minimum").as_int64()) return false;
+        if (all.contains("exclusiveMaximum") && value.get_int64() >= all.at("exclusiveMaximum").as_int64()) return false;
+    }
+    if (value.is_array()) return array_fulfils(root, all, value.get_array());
+    return !value.is_object() || object_fulfils(root, all, value.get_object());
+}
+
+std::string grammar_for(std::string_view schema) {
+    const auto read = engine::read_schema(json::parse(schema));
+    EXPECT_TRUE(read.has_value()) << (read ? "" : read.error()) << "\n" << schema;
+    return read ? engine::grammar_of(*read) : "";
+}
+
+const std::vector<const char*> kSchemas = {
+    R"({})",
+    R"({"type":"object"})",
+    R"({"type":"string","minLength":2,"maxLength":4})",
+    R"({"type":"string","format":"date-time"})",
+    R"({"type":"integer","minimum":-17,"exclusiveMaximum":1234})",
+    R"({"type":"number"})",
+    R"({"enum":["red","reddish","green",12,1,null,{"a":["x"]},"\u00e4\"\\\n"]})",
+    R"({"type":["string","null","boolean"],"maxLength":3})",
+    R"({"type":"array","items":{"type":"integer","minimum":0},"minItems":2,"maxItems":4})",
+    R"({"type":"array","prefixItems":[{"type":"boolean"},{"const":"<|im_end|>"}],"items":false})",
+    R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"boolean"},"c":{"type":"null"}},"required":["b"],"additionalProperties":false})",
+    R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"boolean"},"c":{"type":"null"}},"additionalProperties":false})",
+    R"({"type":"object","properties":{"a":{"const":1},"ab":{"const":2},"\u00e9\"]^-":{"const":3}},"required":["ab"],"additionalProperties":{"type":"string","maxLength":2}})",
+    R"({"type":"object","additionalProperties":{"type":"array","items":{"type":"boolean"},"maxItems":2}})",
+    R"({"type":"object","properties":{"v":{"type":"integer","minimum":0},"next":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["v","next"],"additionalProperties":false})",
+    R"({"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/n"},"maxItems":2}},"additionalProperties":false}}})",
+};
+
+/// A walk along a grammar that takes any way: few tokens, so that brackets and quotes come often, with numbers from a seed.
+class Walk {
+public:
+    Walk(engine::Backend& backend, std::uint64_t seed) : backend_(backend), random_(seed) {
+        const auto tokens = backend.facts().vocabulary;
+        row_.assign(static_cast<std::size_t>(tokens), -std::numeric_limits<float>::infinity());
+        for (TokenId token = 0; token < tokens; ++token)
+            if (backend.is_end(token) || (backend.piece(token).size() <= 1 && token < 600) || (token < 60'000 && random_.chance(0.004))) open_.push_back(token);
+    }
+    /// The text, or nothing when it did not end.
+    std::optional<std::string> text(engine::TokenConstraint& constraint) {
+        engine::Sampler sampler({.seed = random_.next()});
+        std::string text;
+        for (int i = 0; i < 400; ++i) {
+            for (const TokenId token : open_) {
+                const std::string piece = backend_.piece(token);
+                const bool closes = piece == "\"" || piece == "]" || piece == "}" || piece == "null" || backend_.is_end(token);
+                row_[static_cast<std::size_t>(token)] = static_cast<float>(random_.normal() * 2 + (closes ? 5 : 0));
+            }
+            const auto token = sampler.pick(row_, &constraint);
+            if (!token) return ADD_FAILURE() << "nothing may follow " << text, std::nullopt;
+            if (backend_.is_end(*token)) return text;
+            text += backend_.piece(*token);
+            constraint.accept(*token);
+        }
+        return std::nullopt;
+    }
+
+private:
+    engine::Backend& backend_;
+    base::Random random_;
+    std::vector<TokenId> open_;
+    std::vector<float> row_;
+};
+
+TEST(Grammar, EveryWayThroughItGivesAValueThatFulfilsTheSchema) {
+    auto backend = load({.model = kModel, .max_sequences = 1}).value();
+    for (const char* schema : kSchemas) {
+        const std::string grammar = grammar_for(schema);
+        const json::value parsed = json::parse(schema);
+        std::set<std::string> seen;
+        for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+            auto constraint = backend->constrain(grammar);
+            ASSERT_TRUE(constraint.has_value()) << grammar;
+            const auto text = Walk(*backend, seed).text(**constraint);
+            if (!text) continue;
+            json::error_code error;
+            const json::value value = json::parse(*text, error);
+            EXPECT_FALSE(error) << schema << ": " << *text;
+            EXPECT_TRUE(!error && fulfils(parsed, parsed, value)) << schema << ": " << *text;
+            seen.insert(*text);
+        }
+        EXPECT_GE(seen.size(), 2U) << schema;
+    }
+}
+
+TEST(Grammar, TokensThatShowNothingOrAreNoTextAreNotPlain) {
+    for (const char* piece : {"a", " the", "\xC3", "\xA4", "\xA4 b", "x\xF0\x9F"}) EXPECT_TRUE(is_plain(piece)) << piece;
+    for (const std::string& piece : {std::string(), std::string("a\0b", 3), std::string("\xC3\""), std::string("\xA4\xA4\xA4\xA4"), std::string("\xFF")})
+        EXPECT_FALSE(is_plain(piece)) << piece;
+}
+
+TEST(Grammar, WhatLibllamaDoesNotTakeIsAnError) {
+    auto backend = load({.model = kModel, .max_sequences = 1}).value();
+    for (const char* grammar : {"root ::= nowhere", "root ::= (", "other ::= \"a\"", "root ::= root \"a\" | \"b\""})
+        EXPECT_FALSE(backend->constrain(grammar).has_value()) << grammar;
+}
+
+/// The longest that the engine's thread could be held up by what the limits allow, on a machine that does other things too.
+TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
+    auto backend = load({.model = kModel, .max_sequences = 1}).value();
+    const auto list = [](int count, const std::function<std::string(int)>& each) {
+        std::string all;
+        for (int i = 0; i < count; ++i) all += (i == 0 ? "" : ",") + each(i);
+        return all;
+    };
+    const auto named = [](std::string_view value) { return [value](int i) { return fmt::format(R"("p{}":{})", i, value); }; };
+    const std::vector<std::pair<const char*, std::string>> all = {
+        {"4900 required properties", fmt::format(R"({{"type":"object","properties":{{{}}},"required":[{}]}})", list(4900, named("{}")),
+                                                 list(4900, [](int i) { return fmt::format("\"p{}\"", i); }))},
+        {"126 optional properties", fmt::format(R"({{"type":"object","properties":{{{}}}}})", list(126, named(R"({"type":"string"})")))},
+        {"1000 values", fmt::format(R"({{"enum":[{}]}})", list(1000, [](int i) { return fmt::format("\"value {}\"", i * 7919); }))},
+        {"32 texts at once", fmt::format(R"({{"anyOf":[{}]}})", list(32, [](int i) { return fmt::format(R"({{"type":"string","minLength":{}}})", i * 10); }))},
+        {"10 free values at once", fmt::format(R"({{"type":"array","items":{{"anyOf":[{}]}}}})", list(10, [](int) { return "{}"; }))},
+        {"10000 repetitions", fmt::format(R"({{"type":"object","properties":{{{0}}},"required":["p0","p1","p2","p3","p4"]}})",
+                                          list(5, named(R"({"type":"string","minLength":1,"maxLength":2000})")))},
+    };
+    const auto ms_since = [](auto begin) { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(); };
+    std::vector<TokenId> every(static_cast<std::size_t>(backend->facts().vocabulary));
+    for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<TokenId>(i);
+    for (const auto& [name, schema] : all) {
+        const std::string grammar = grammar_for(schema);
+        auto begin = std::chrono::steady_clock::now();
+        auto constraint = backend->constrain(grammar);
+        const double made = ms_since(begin);
+        ASSERT_TRUE(constraint.has_value()) << name;
+        double longest = 0;
+        for (int i = 0; i < 6; ++i) {
+            std::vector<TokenId> allowed = every;
+            begin = std::chrono::steady_clock::now();
+            (*constraint)->keep_allowed(allowed);
+            longest = std::max(longest, ms_since(begin));
+            ASSERT_FALSE(allowed.empty()) << name;
+            if (backend->is_end(allowed[allowed.size() / 2])) break;
+            (*constraint)->accept(allowed[allowed.size() / 2]);
+        }
+        fmt::print("{:>26}: grammar of {} bytes made in {:.1f} ms, the whole vocabulary asked about in {:.1f} ms at most\n", name, grammar.size(), made,
+                   longest);
+        EXPECT_LT(made, 2000) << name;
+        EXPECT_LT(longest, 3000) << name;
+    }
+}
+
+}  // namespace
+}  // namespace fullstop::adapters::llama
