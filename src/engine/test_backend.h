@@ -85,9 +85,10 @@ public:
     }
     /// A grammar is one text in quotes here: `root ::= "text"`, which allows that text (see ExactText).
     base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string& grammar) override {
-        const std::size_t begin = grammar.find('"'), end = grammar.rfind('"');
-        if (!grammar.starts_with("root ::=") || begin >= end) return base::usage_error("the test model reads no such grammar", "write root ::= \"text\"");
-        return std::make_unique<ExactText>(grammar.substr(begin + 1, end - begin - 1));
+        constexpr std::string_view kBegin = "root ::= \"";
+        if (!grammar.starts_with(kBegin) || !grammar.ends_with('"'))
+            return base::usage_error("the test model reads no such grammar", "write root ::= \"text\"");
+        return std::make_unique<ExactText>(grammar.substr(kBegin.size(), grammar.size() - kBegin.size() - 1));
     }
 
     DecodeStatus decode(std::span<const Run> runs) override {
