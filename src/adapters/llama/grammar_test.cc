@@ -239,5 +239,101 @@ TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
     }
 }
 
+// With the model ------------------------------------------------------------------------------------------------------------
+
+/// Answers to one question, which all have to be this.
+constexpr const char* kPet = R"({"type":"object","properties":{"name":{"type":"string","maxLength":10},"age":{"type":"integer","minimum":0,"maximum":30},)"
+                             R"("kind":{"enum":["cat","dog","fox"]}},"required":["name","age","kind"],"additionalProperties":false})";
+const std::vector<answer::Message> kQuestion = {{"user", "Describe a pet as JSON with name, age and kind."}};
+
+class Pets {
+public:
+    Pets(Tokens pool, const engine::EngineOptions& how)
+        : backend_(load({.model = kModel, .layout = KvLayout::kUnified, .kv_tokens = pool, .max_sequences = 8}).value()), engine_(*backend_, how) {}
+
+    void ask(SequenceId id, bool bound, engine::Sampling sampling, std::int64_t max_tokens, engine::Priority priority = engine::Priority::kNormal) {
+        sampling.seed = id;
+        engine_.submit(now_,
+                       {.id = id,
+                        .prompt = kQuestion,
+                        .sampling = std::move(sampling),
+                        .max_tokens = Tokens{max_tokens},
+                        .priority = priority,
+                        .grammar = bound ? std::optional(grammar_for(kPet)) : std::nullopt,
+                        .client = fmt::format("{}", id)},
+                       events_);
+    }
+    void run(int steps = 1'000'000) {
+        while (steps-- > 0 && engine_.plan(now_ += std::chrono::milliseconds(1), events_)) {
+            engine_.compute();
+            engine_.commit(now_, events_);
+        }
+        for (const auto& event : std::exchange(events_, {})) {
+            if (const auto* produced = std::get_if<engine::Produced>(&event)) texts[produced->id] += produced->text;
+            if (const auto* ended = std::get_if<engine::Ended>(&event)) texts[ended->id] += ended->text, ends[ended->id] = ended->end;
+            EXPECT_FALSE(std::holds_alternative<engine::Refused>(event));
+        }
+    }
+    std::map<SequenceId, std::string> texts;
+    std::map<SequenceId, engine::AnswerEnd> ends;
+
+private:
+    std::unique_ptr<engine::Backend> backend_;
+    engine::Engine engine_;
+    base::Instant now_{};
+    engine::EngineEvents events_;
+};
+
+void expect_a_pet(const std::string& text) {
+    const json::value schema = json::parse(kPet);
+    json::error_code error;
+    const json::value value = json::parse(text, error);
+    EXPECT_FALSE(error) << text;
+    EXPECT_TRUE(!error && fulfils(schema, schema, value)) << text;
+}
+
+TEST(RealModelGrammar, TwentySeedsGiveTwentyAnswersThatFulfilTheSchema) {
+    Pets pets(Tokens{2048}, {});
+    std::set<std::string> seen;
+    for (SequenceId id = 1; id <= 20; ++id)
+        pets.ask(id, true,
+                 id == 1       ? engine::Sampling{.temperature = 0}
+                 : id % 3 == 0 ? engine::Sampling{.top_p = 0.9, .top_k = 40}
+                               : engine::Sampling{.frequency_penalty = 0.1},
+                 100);
+    pets.run();
+    for (SequenceId id = 1; id <= 20; ++id) {
+        EXPECT_EQ(pets.ends[id].cause, Cause::kNaturalEnd) << pets.texts[id];
+        expect_a_pet(pets.texts[id]);
+        seen.insert(pets.texts[id]);
+    }
+    EXPECT_GT(seen.size(), 15U);
+}
+
+/// Two that are bound lose their places in a small pool to two that are not, by copy or to be computed again.
+TEST(RealModelGrammar, TheTextIsTheSameAloneInCompanyAndAfterAPause) {
+    const auto ask = [](Pets& pets, SequenceId id) {
+        pets.ask(id, id < 3, {.temperature = 0.9}, 40, id < 3 ? engine::Priority::kBatch : engine::Priority::kInteractive);
+    };
+    std::map<SequenceId, std::string> alone;
+    for (const base::Bytes host : {engine::kDefaultHostMemory, base::Bytes{0}}) {
+        const engine::EngineOptions how{.admission = engine::AdmissionMode::kEager, .host_memory = host};
+        if (alone.empty()) {
+            Pets one(Tokens{256}, how);
+            for (SequenceId id = 1; id <= 4; ++id) ask(one, id), one.run();
+            alone = one.texts;
+        }
+        Pets many(Tokens{256}, how);
+        for (SequenceId id = 1; id <= 2; ++id) ask(many, id);
+        many.run(14);
+        for (SequenceId id = 3; id <= 4; ++id) ask(many, id);
+        many.run();
+        EXPECT_EQ(many.texts, alone);
+        const auto pauses = [&](SequenceId id) { return host.count > 0 ? many.ends[id].numbers.swaps : many.ends[id].numbers.recomputes; };
+        EXPECT_GT(pauses(1) + pauses(2), 0);
+        for (SequenceId id = 1; id <= 2; ++id) expect_a_pet(many.texts[id]);
+    }
+}
+
 }  // namespace
 }  // namespace fullstop::adapters::llama
