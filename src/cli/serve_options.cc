@@ -163,6 +163,8 @@ void declare_serve(CLI::App& app, ServeWords& words) {
         "The first token of a request is forecast from what steps cost: as 'fullstop simulate --calibrate' measured, else as the first\n"
         "steps show, until which nobody is refused or demoted. --gpu-layers was tried with a software driver for Vulkan only, where answers\n"
         "came and the check for the same text said 'not verified'; no real GPU was at hand.\n"
+        "response_format json_object and json_schema are kept by a grammar: 'stop' means that the JSON is complete, 'length' that it was cut.\n"
+        "A keyword of a schema that cannot be kept is a 400 that names it (docs/response_format.md).\n"
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"

@@ -18,6 +18,8 @@ import tempfile
 import time
 import unittest
 
+import jsonschema
+
 FULLSTOP, MODEL = os.environ["FULLSTOP"], os.environ["MODEL"]
 KEY = "surface-key-1"
 QUESTION = [{"role": "user", "content": "Name three rivers."}]
@@ -56,6 +58,10 @@ class Server:
     def ended(self):
         said = self.process.communicate(timeout=30)[1]
         return self.process.returncode, said
+
+
+def form(schema):
+    return {"type": "json_schema", "json_schema": {"name": "form", "strict": True, "schema": schema}}
 
 
 def events(text):
@@ -176,6 +182,31 @@ class Surface(unittest.TestCase):
         self.error(self.server.ask("POST", "/v1/chat/completions", {"messages": begun + begun[-1:]}), 400, "two messages of the assistant")
         self.error(self.server.ask("POST", "/apply-template", {"messages": begun}, key="wrong"), 401, "Bearer")
 
+    def test_an_answer_has_the_form_that_was_asked_for(self):
+        schema = {"type": "object", "required": ["river", "length_km", "kind"], "additionalProperties": False,
+                  "properties": {"river": {"type": "string", "maxLength": 12}, "length_km": {"type": "integer", "minimum": 1, "maximum": 9999},
+                                 "kind": {"enum": ["stream", "river", "canal"]}, "note": {"type": ["string", "null"], "maxLength": 10}}}
+        for more in [{"temperature": 0}, {"temperature": 1.5, "seed": 3, "top_p": 0.9}, {"stream": True, "temperature": 1, "seed": 4}, {"logprobs": True, "top_logprobs": 1}]:
+            status, _, text = self.server.chat({"response_format": form(schema), "max_tokens": 100, **more})
+            self.assertEqual(status, 200, text)
+            if "stream" in more:
+                self.assertTrue(text.endswith("data: [DONE]\n\n"))
+                choices = [e["choices"][0] for e in events(text) if e["choices"]]
+                answer, reason = "".join(c["delta"].get("content", "") for c in choices), choices[-1]["finish_reason"]
+            else:
+                choice = json.loads(text)["choices"][0]
+                answer, reason = choice["message"]["content"], choice["finish_reason"]
+            self.assertEqual(reason, "stop", answer)
+            jsonschema.validate(json.loads(answer), schema)
+        cut = json.loads(self.server.chat({"response_format": form(schema), "max_tokens": 4})[2])["choices"][0]
+        self.assertEqual(cut["finish_reason"], "length")
+        plain = json.loads(self.server.ask("POST", "/v1/completions", {"prompt": "A JSON object:", "response_format": form({"const": {"a": [1, None]}}), "max_tokens": 40})[2])
+        self.assertEqual(json.loads(plain["choices"][0]["text"]), {"a": [1, None]})
+        free = json.loads(self.server.chat({"response_format": {"type": "json_object"}, "max_tokens": 60})[2])["choices"][0]
+        self.assertTrue(free["message"]["content"].startswith("{"))
+        if free["finish_reason"] == "stop":
+            json.loads(free["message"]["content"])
+
     def test_a_deadline_ends_with_an_error_and_the_text_so_far(self):
         long = {"max_tokens": 400, "messages": [{"role": "user", "content": "Write a long story."}], "fullstop": {"deadline_ms": 700, "on_deadline": "partial"}}
         status, _, text = self.server.chat(long)
@@ -203,7 +234,13 @@ class Surface(unittest.TestCase):
             (400, "POST", chat, b"{", ["not JSON"]),
             (400, "POST", chat, b"", ["not JSON"]),
             (400, "POST", chat, {"messages": QUESTION, "n": 2}, ["n (only 1 is)"]),
-            (400, "POST", chat, {"messages": QUESTION, "response_format": {"type": "json_object"}}, ["response_format"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": {"type": "yaml"}}, ["response_format.type"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"type": "object", "properties": {"a/b": {"pattern": "x"}}})}, ["/properties/a~1b", "pattern"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"$ref": "https://example.org/s"})}, ["nothing else is fetched"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"enum": [str(i) for i in range(150_000)]})}, ["131072"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"enum": ["x" * (1 << 20)]})}, ["131072"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"anyOf": [{"type": "array", "items": {"$ref": "#"}}] * 2})}, ["begin alike"]),
+            (400, "POST", chat, {"messages": QUESTION, "grammar": "root ::= \"a\""}, ["grammar"]),
             (400, "POST", chat, {"messages": QUESTION, "tools": [{"type": "function"}]}, ["tools"]),
             (400, "POST", chat, {"messages": QUESTION, "logit_bias": {"9999999": 1}}, ["logit_bias[9999999]", "49152"]),
             (400, "POST", chat, {"messages": [{"role": "tool", "content": "x"}]}, ["messages[0].role"]),
