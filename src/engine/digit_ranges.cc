@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
-#include <vector>
 
 namespace fullstop::engine {
 namespace {
@@ -52,6 +52,16 @@ std::string digit_ranges(std::int64_t low, std::int64_t high) {
     std::string out;
     if (low < 0) add(out, fmt::format("\"-\" ({})", not_negative(high < 0 ? -high : 1, -low)));
     if (high >= 0) add(out, not_negative(low < 0 ? 0 : low, high));
+    return out;
+}
+
+/// With digits behind the point a number lies farther from zero than its whole part, by less than one.
+std::string decimal_ranges(std::int64_t low, std::int64_t high) {
+    constexpr std::string_view kFraction = "\".\" [0-9]{1,16}";
+    std::string out = digit_ranges(low, high);
+    const std::int64_t from = std::max<std::int64_t>(low, 0), negative_from = std::max<std::int64_t>(-high, 0);
+    if (from < high) add(out, fmt::format("({}) {}", not_negative(from, high - 1), kFraction));
+    if (negative_from < -low) add(out, fmt::format("\"-\" ({}) {}", not_negative(negative_from, -low - 1), kFraction));
     return out;
 }
 

@@ -25,7 +25,7 @@ bool is_among(const List& list, std::string_view word) {
 }
 
 /// Says something about the value to people, or names schemas for $ref: nothing of it limits the value.
-constexpr std::array<std::string_view, 12> kRemarks = {"title",    "description", "default",  "examples", "example", "deprecated",
+constexpr std::array<std::string_view, 13> kRemarks = {"title",    "description", "default",  "examples", "example", "deprecated", "discriminator",
                                                        "readOnly", "writeOnly",   "$comment", "$schema",  "$defs",   "definitions"};
 bool is_remark(std::string_view key) { return is_among(kRemarks, key) || key.starts_with("x-"); }
 
@@ -38,7 +38,7 @@ constexpr std::array<TypeKeywords, 7> kTypes = {{{"object", {"properties", "requ
                                                  {"array", {"items", "prefixItems", "minItems", "maxItems"}},
                                                  {"string", {"minLength", "maxLength", "format"}},
                                                  {"integer", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
-                                                 {"number", {}},
+                                                 {"number", {"minimum", "maximum"}},
                                                  {"boolean", {}},
                                                  {"null", {}}}};
 const TypeKeywords* find_type(std::string_view type) {
@@ -138,7 +138,7 @@ SchemaNode SchemaReader::typed(const Place& place, std::string_view type) {
     if (type == "array") return list(place, schema);
     if (type == "string") return text(place, schema);
     if (type == "integer") return whole_number(place, schema);
-    if (type == "number") return AnyNumber{};
+    if (type == "number") return number(place, schema);
     if (type == "boolean") return JsonLiterals{{"false", "true"}};
     return JsonLiterals{{"null"}};
 }
@@ -175,9 +175,11 @@ void SchemaReader::check_keywords(const Place& place, const json::object& schema
         } else if (std::ranges::any_of(types, [&](std::string_view type) { return limits(*find_type(type), key); })) {
             of_types.push_back(key);
         } else {
-            const auto owner = std::ranges::find_if(kTypes, [&](const TypeKeywords& type) { return limits(type, key); });
-            return fail(place, owner == kTypes.end() ? fmt::format("{} is not honoured by this server", key)
-                                                     : fmt::format("{} is honoured for type {} only", key, owner->type));
+            std::vector<std::string_view> owners;
+            for (const TypeKeywords& type : kTypes)
+                if (limits(type, key)) owners.push_back(type.type);
+            return fail(place, owners.empty() ? fmt::format("{} is not honoured by this server", key)
+                                              : fmt::format("{} is honoured for type {} only", key, fmt::join(owners, " and ")));
         }
     }
     if (whole.size() > 1) return fail(place, fmt::format("{} together are not honoured", fmt::join(whole, " and ")));

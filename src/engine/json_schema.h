@@ -1,5 +1,5 @@
 // The part of JSON Schema (2020-12) that an answer can be held to while it is written: types, properties, items, enum, const,
-// anyOf, $ref within the document, lengths of strings and lists, whole numbers between bounds, dates.
+// anyOf, $ref within the document, lengths of strings and lists, numbers between bounds, dates.
 //
 // A keyword that could not be held to is an error that names it and its place, never ignored: whoever sends a schema relies on
 // all of it. The schema becomes a flat list of nodes; everything that a later stage has to do with it takes a time linear in
@@ -24,6 +24,10 @@ struct AnyJson {};
 struct AnyNumber {};
 struct WholeNumber {
     std::int64_t low = 0, high = 0;  ///< both included
+};
+/// Between whole numbers, which are included.
+struct BoundedNumber {
+    std::int64_t low = 0, high = 0;
 };
 enum class TextForm { kFree, kDate, kTime, kDateTime, kUuid };
 struct JsonText {
@@ -58,7 +62,7 @@ struct Alternatives {
     std::vector<SchemaNodeId> nodes;
     bool exclusive = false;  ///< oneOf
 };
-using SchemaNode = std::variant<AnyJson, AnyNumber, WholeNumber, JsonText, JsonList, JsonTuple, JsonObject, JsonLiterals, Alternatives>;
+using SchemaNode = std::variant<AnyJson, AnyNumber, WholeNumber, BoundedNumber, JsonText, JsonList, JsonTuple, JsonObject, JsonLiterals, Alternatives>;
 
 struct JsonSchema {
     std::vector<SchemaNode> nodes;  ///< the first is the whole

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
+#include <cmath>
+#include <functional>
 #include <regex>
 #include <set>
 
@@ -48,7 +50,9 @@ TEST(JsonSchema, WhatPeopleSendIsTaken) {
         R"({"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"minItems":2,"maxItems":2})",
         R"({"type":"string","format":"date-time"})",
         R"({"type":"integer","minimum":0,"exclusiveMaximum":10})",
-        R"({"type":"object","additionalProperties":{"type":"number"}})",
+        R"({"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}})",
+        R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"discriminator":{"propertyName":"k"},"$defs":{)"
+        R"("a":{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},"b":{"type":"object","properties":{"k":{"enum":["b","c"]}},"required":["k"]}}})",
         R"({"type":"object","properties":{"a":{"$ref":"#/properties/b"},"b":{"type":"boolean"}},"x-order":1})",
     };
     for (const char* schema : all) EXPECT_EQ(wrong(schema), "") << schema;
@@ -59,7 +63,13 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"(7)", R"(at "": a schema is an object)"},
         {R"(false)", "false allows no value"},
         {R"({"type":"object","properties":{"a/b":{"type":"string","pattern":"^x$"}}})", R"(at "/properties/a~1b": pattern is not honoured)"},
-        {R"({"type":"number","minimum":0})", "minimum is honoured for type integer only"},
+        {R"({"type":"string","minimum":0})", "minimum is honoured for type integer and number only"},
+        {R"({"type":"number","exclusiveMinimum":0})", "exclusiveMinimum is honoured for type integer only"},
+        {R"({"type":"number","minimum":0.5})", "minimum is honoured where it is a whole number"},
+        {R"({"type":"number","minimum":2,"maximum":1})", "no number is between"},
+        {R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}}},{"type":"object","properties":{"k":{"const":2}}}]})", "oneOf is honoured where"},
+        {R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}},"required":["k"]},{"type":"object","properties":{"k":{"enum":[2,1]}},"required":["k"]}]})",
+         "oneOf is honoured where"},
         {R"({"minimum":0})", "type is missing"},
         {R"({"type":"array","uniqueItems":true})", "uniqueItems is not honoured"},
         {R"({"type":"object","patternProperties":{}})", "patternProperties"},
@@ -92,8 +102,8 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"({"type":"string","maxLength":100000})", "from 0 to 2000"},
         {R"({"type":"string","format":"email"})", R"(format "email" is not honoured)"},
         {R"({"type":"integer","minimum":3,"maximum":2})", "no whole number"},
-        {R"({"type":"integer","minimum":0.5})", "minimum is a whole number"},
-        {R"({"type":"integer","minimum":1e300})", "minimum is a whole number"},
+        {R"({"type":"integer","minimum":0.5})", "minimum is honoured where"},
+        {R"({"type":"integer","minimum":1e300})", "minimum is honoured where"},
         {R"({"type":"integer","minimum":0,"exclusiveMinimum":0})", "together"},
         {R"({"type":"array","prefixItems":[{}],"minItems":2})", "prefixItems is honoured"},
         {R"({"type":"array","minItems":2,"maxItems":1})", "minItems is above"},
@@ -200,6 +210,25 @@ TEST(DigitRanges, HoldExactlyTheNumbersBetweenTheBounds) {
     }
     EXPECT_TRUE(std::regex_match("999999999999999", as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
     EXPECT_FALSE(std::regex_match("1000000000000000", as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
+}
+
+TEST(DigitRanges, HoldDecimalNumbersBetweenTheBoundsToo) {
+    base::Random random(5);
+    for (int i = 0; i < 60; ++i) {
+        std::int64_t low = static_cast<std::int64_t>(random.below(40)) - 20, high = static_cast<std::int64_t>(random.below(40)) - 20;
+        if (low > high) std::swap(low, high);
+        std::string grammar = decimal_ranges(low, high);
+        for (std::size_t at = 0; (at = grammar.find("\".\"", at)) != std::string::npos; at += 3) grammar.replace(at, 3, "[.]");
+        const std::regex form = as_regex(grammar);
+        for (int k = 0; k < 300; ++k) {
+            const double number = static_cast<double>(static_cast<std::int64_t>(random.below(5000)) - 2500) / 100;
+            const std::string text = fmt::format("{:.2f}", number);
+            const bool whole = number == std::trunc(number);  // "5.00" may be left out where 5 is the bound
+            const bool between = static_cast<double>(low) <= number && number <= static_cast<double>(high);
+            if (std::regex_match(text, form)) EXPECT_TRUE(between) << text << " in " << low << " to " << high;
+            if (between && !whole) EXPECT_TRUE(std::regex_match(text, form)) << text << " in " << low << " to " << high;
+        }
+    }
 }
 
 TEST(LiteralTree, HoldsExactlyItsTexts) {

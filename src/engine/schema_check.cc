@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <type_traits>
+#include <set>
+#include <string_view>
 
 #include "engine/json_schema.h"
 #include "engine/limits.h"
@@ -66,6 +67,7 @@ constexpr std::int64_t kBranchesOfBrackets = 4;
 NodeFacts facts_of(const AnyJson&, const AllFacts&) { return {true, kAnything, 12}; }
 NodeFacts facts_of(const AnyNumber&, const AllFacts&) { return {true, kDigit, 6}; }
 NodeFacts facts_of(const WholeNumber&, const AllFacts&) { return {true, kDigit, 8}; }
+NodeFacts facts_of(const BoundedNumber&, const AllFacts&) { return {true, kDigit, 16}; }
 NodeFacts facts_of(const JsonText&, const AllFacts&) { return {true, kQuote, 4}; }
 NodeFacts facts_of(const JsonLiterals& node, const AllFacts&) {
     std::uint8_t first = 0;
@@ -102,6 +104,43 @@ NodeFacts facts_of(const Alternatives& node, const AllFacts& facts) {
     return out;
 }
 
+/// What a reference refers to.
+SchemaNodeId behind(const JsonSchema& schema, SchemaNodeId id) {
+    for (std::size_t steps = 0; steps < schema.nodes.size(); ++steps) {  // a cycle is another error
+        const auto* reference = std::get_if<Alternatives>(&schema.nodes[id]);
+        if (reference == nullptr || reference->nodes.size() != 1) break;
+        id = reference->nodes.front();
+    }
+    return id;
+}
+
+/// The values of a required property of fixed ones; null: it is not required, or not fixed.
+const JsonLiterals* tag_values(const JsonSchema& schema, const JsonObject& object, std::string_view name) {
+    const auto found = std::ranges::find(object.properties, name, &JsonObject::Property::name);
+    if (found == object.properties.end() || !found->required) return nullptr;
+    return std::get_if<JsonLiterals>(&schema.nodes[behind(schema, found->value)]);
+}
+
+/// All alternatives are objects that differ in the fixed value of the property `name`.
+bool told_apart_by(const JsonSchema& schema, const Alternatives& node, std::string_view name) {
+    std::set<std::string_view> seen;
+    for (const SchemaNodeId id : node.nodes) {
+        const auto* object = std::get_if<JsonObject>(&schema.nodes[behind(schema, id)]);
+        const JsonLiterals* values = object == nullptr ? nullptr : tag_values(schema, *object, name);
+        if (values == nullptr) return false;
+        for (const std::string& text : values->texts)
+            if (!seen.insert(text).second) return false;
+    }
+    return true;
+}
+
+/// No value fulfils two of them.
+bool exclude_each_other(const JsonSchema& schema, const Alternatives& node, const AllFacts& facts) {
+    if (!overlap(node, facts)) return true;
+    const auto* first = std::get_if<JsonObject>(&schema.nodes[behind(schema, node.nodes.front())]);
+    return first != nullptr && std::ranges::any_of(first->properties, [&](const auto& property) { return told_apart_by(schema, node, property.name); });
+}
+
 /// False: they still changed after the last pass.
 bool settle(const JsonSchema& schema, AllFacts& facts) {
     for (int pass = 0; pass < kMostPasses; ++pass) {
@@ -124,8 +163,10 @@ std::string check_schema(const JsonSchema& schema) {
     const bool settled = settle(schema, facts);
     for (std::size_t id = 0; id < schema.nodes.size(); ++id) {
         const auto* alternatives = std::get_if<Alternatives>(&schema.nodes[id]);
-        if (alternatives != nullptr && alternatives->exclusive && overlap(*alternatives, facts))
-            return "oneOf is honoured where the alternatives are of different types; anyOf allows the others";
+        if (alternatives != nullptr && alternatives->exclusive && !exclude_each_other(schema, *alternatives, facts))
+            return "oneOf is honoured where the alternatives are of different types, or objects that a required property of different const or enum tells "
+                   "apart; "
+                   "anyOf allows the others";
     }
     const std::int64_t branches = std::ranges::max(facts, {}, &NodeFacts::branches).branches;
     if (!settled || branches > kMaxSchemaBranches)

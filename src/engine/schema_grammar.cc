@@ -61,6 +61,7 @@ private:
     }
     void rules(const AnyNumber&) { rule("n{} ::= number", id_); }
     void rules(const WholeNumber& node) { rule("n{} ::= {}", id_, digit_ranges(node.low, node.high)); }
+    void rules(const BoundedNumber& node) { rule("n{} ::= {}", id_, decimal_ranges(node.low, node.high)); }
     void rules(const JsonLiterals& node) { rule("n{} ::= {}", id_, literal_tree(node.texts)); }
     void rules(const JsonText& node) {
         switch (node.form) {

@@ -157,6 +157,15 @@ SchemaNode SchemaReader::whole_number(const Place& place, const json::object& sc
     return out;
 }
 
+/// Bounds that are not whole numbers, and excluded ones, would take more digits than are worth it.
+SchemaNode SchemaReader::number(const Place& place, const json::object& schema) {
+    if (!schema.contains("minimum") && !schema.contains("maximum")) return AnyNumber{};
+    const BoundedNumber out{.low = bound(place, schema, "minimum", "", 0).value_or(-kMaxWholeNumber),
+                            .high = bound(place, schema, "maximum", "", 0).value_or(kMaxWholeNumber)};
+    if (out.low > out.high) fail(place, "no number is between its bounds");
+    return out;
+}
+
 std::optional<std::int64_t> SchemaReader::count(const Place& place, const json::object& schema, std::string_view key) {
     const json::value* given = schema.if_contains(key);
     if (given == nullptr) return std::nullopt;
@@ -166,13 +175,14 @@ std::optional<std::int64_t> SchemaReader::count(const Place& place, const json::
 }
 
 std::optional<std::int64_t> SchemaReader::bound(const Place& place, const json::object& schema, std::string_view key, std::string_view exclusive, int inwards) {
-    if (schema.contains(key) && schema.contains(exclusive)) fail(place, fmt::format("{} and {} together are not honoured", key, exclusive));
+    if (!exclusive.empty() && schema.contains(key) && schema.contains(exclusive))
+        fail(place, fmt::format("{} and {} together are not honoured", key, exclusive));
     const bool included = schema.contains(key);
-    const json::value* given = schema.if_contains(included ? key : exclusive);
+    const json::value* given = included || !exclusive.empty() ? schema.if_contains(included ? key : exclusive) : nullptr;
     if (given == nullptr) return std::nullopt;
     const auto value = integer(*given);
     if (!value || *value < -kMaxWholeNumber || *value > kMaxWholeNumber) {
-        fail(place, fmt::format("{} is a whole number of at most 15 digits", included ? key : exclusive));
+        fail(place, fmt::format("{} is honoured where it is a whole number of at most 15 digits", included ? key : exclusive));
         return std::nullopt;
     }
     return included ? *value : *value + inwards;

@@ -37,6 +37,7 @@ private:
     void read_required(const Place& place, const boost::json::object& schema, JsonObject& out);
     SchemaNode list(const Place& place, const boost::json::object& schema);
     SchemaNode text(const Place& place, const boost::json::object& schema);
+    SchemaNode number(const Place& place, const boost::json::object& schema);
     SchemaNode whole_number(const Place& place, const boost::json::object& schema);
     std::optional<std::int64_t> count(const Place& place, const boost::json::object& schema, std::string_view key);
     std::optional<std::int64_t> bound(const Place& place, const boost::json::object& schema, std::string_view key, std::string_view exclusive, int inwards);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,15 @@ bool is_of(const json::value& value, std::string_view type) {
     if (type == "null") return value.is_null();
     if (type == "boolean") return value.is_bool();
     return type == "number" ? value.is_number() : value.is_int64() || value.is_uint64();
+}
+
+/// "2024-02-28T23:59:59.5+01:30": a day of the calendar and a time of the clock.
+bool is_date_time(const std::string& text) {
+    static const std::regex kForm(R"((\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[-+]([01]\d|2[0-3]):[0-5]\d))");
+    std::smatch parts;
+    if (!std::regex_match(text, parts, kForm)) return false;
+    const auto number = [&](std::size_t part) { return std::stoi(parts[part].str()); };
+    return (std::chrono::year(number(1)) / number(2) / number(3)).ok();
 }
 
 std::int64_t characters(std::string_view text) {
@@ -89,12 +99,17 @@ bool fulfils(const json::value& root, const json::value& schema, const json::val
         if (std::ranges::none_of(types, [&](const auto& each) { return is_of(value, each.get_string()); })) return false;
     }
     if (value.is_string()) {
+        if (all.contains("format") && !is_date_time(std::string(value.get_string()))) return false;
         const auto length = characters(value.get_string());
         if (all.contains("minLength") && length < all.at("minLength").as_int64()) return false;
         if (all.contains("maxLength") && length > all.at("maxLength").as_int64()) return false;
     }
+    if (value.is_number()) {
+        const auto number = value.to_number<double>();
+        if (all.contains("minimum") && number < all.at("minimum").to_number<double>()) return false;
+        if (all.contains("maximum") && number > all.at("maximum").to_number<double>()) return false;
+    }
     if (value.is_int64()) {
-        if (all.contains("minimum") && value.get_int64() < all.at("minimum").as_int64()) return false;
         if (all.contains("exclusiveMaximum") && value.get_int64() >= all.at("exclusiveMaximum").as_int64()) return false;
     }
     if (value.is_array()) return array_fulfils(root, all, value.get_array());
@@ -114,10 +129,13 @@ const std::vector<const char*> kSchemas = {
     R"({"type":"string","format":"date-time"})",
     R"({"type":"integer","minimum":-17,"exclusiveMaximum":1234})",
     R"({"type":"number"})",
+    R"({"type":"number","minimum":-1,"maximum":1})",
+    R"({"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"n":{"type":"null"}},"required":["k","n"],"additionalProperties":false},)"
+    R"({"type":"object","properties":{"k":{"const":"b"},"n":{"type":"boolean"}},"required":["k","n"],"additionalProperties":false}]})",
     R"({"enum":["red","reddish","green",12,1,null,{"a":["x"]},"\u00e4\"\\\n"]})",
     R"({"type":["string","null","boolean"],"maxLength":3})",
     R"({"type":"array","items":{"type":"integer","minimum":0},"minItems":2,"maxItems":4})",
-    R"({"type":"array","prefixItems":[{"type":"boolean"},{"const":"<|im_end|>"}],"items":false})",
+    R"({"type":"array","prefixItems":[{"type":"boolean"},{"const":"<|im_start|>"}],"items":false})",
     R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"boolean"},"c":{"type":"null"}},"required":["b"],"additionalProperties":false})",
     R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"boolean"},"c":{"type":"null"}},"additionalProperties":false})",
     R"({"type":"object","properties":{"a":{"const":1},"ab":{"const":2},"\u00e9\"]^-":{"const":3}},"required":["ab"],"additionalProperties":{"type":"string","maxLength":2}})",
