@@ -36,7 +36,7 @@ struct TypeKeywords {
 };
 constexpr std::array<TypeKeywords, 7> kTypes = {{{"object", {"properties", "required", "additionalProperties"}},
                                                  {"array", {"items", "prefixItems", "minItems", "maxItems"}},
-                                                 {"string", {"minLength", "maxLength", "format"}},
+                                                 {"string", {"minLength", "maxLength", "format", "pattern"}},
                                                  {"integer", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
                                                  {"number", {"minimum", "maximum"}},
                                                  {"boolean", {}},

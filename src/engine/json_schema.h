@@ -1,5 +1,5 @@
 // The part of JSON Schema (2020-12) that an answer can be held to while it is written: types, properties, items, enum, const,
-// anyOf, $ref within the document, lengths of strings and lists, numbers between bounds, dates.
+// anyOf, $ref within the document, lengths and patterns of strings, lengths of lists, numbers between bounds.
 //
 // A keyword that could not be held to is an error that names it and its place, never ignored: whoever sends a schema relies on
 // all of it. The schema becomes a flat list of nodes; everything that a later stage has to do with it takes a time linear in
@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "engine/text_pattern.h"
+
 namespace fullstop::engine {
 
 /// Index into JsonSchema::nodes.
@@ -29,11 +31,12 @@ struct WholeNumber {
 struct BoundedNumber {
     std::int64_t low = 0, high = 0;
 };
-enum class TextForm { kFree, kDate, kTime, kDateTime, kUuid };
+enum class TextForm { kFree, kDate, kTime, kDateTime, kUuid, kPattern };
 struct JsonText {
     std::int64_t least = 0;  ///< characters
     std::optional<std::int64_t> most{};
     TextForm form = TextForm::kFree;
+    TextPattern pattern{};
 };
 struct JsonList {
     SchemaNodeId item = 0;

@@ -49,6 +49,7 @@ TEST(JsonSchema, WhatPeopleSendIsTaken) {
         R"({"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}}})",
         R"({"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"minItems":2,"maxItems":2})",
         R"({"type":"string","format":"date-time"})",
+        R"({"type":"string","pattern":"^[A-Z]{2}-\\d{3,4}(?: (north|south))?$"})",
         R"({"type":"integer","minimum":0,"exclusiveMaximum":10})",
         R"({"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}})",
         R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"discriminator":{"propertyName":"k"},"$defs":{)"
@@ -62,7 +63,7 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
     const std::vector<std::pair<const char*, const char*>> all = {
         {R"(7)", R"(at "": a schema is an object)"},
         {R"(false)", "false allows no value"},
-        {R"({"type":"object","properties":{"a/b":{"type":"string","pattern":"^x$"}}})", R"(at "/properties/a~1b": pattern is not honoured)"},
+        {R"({"type":"object","properties":{"a/b":{"type":"string","contentEncoding":"x"}}})", R"(at "/properties/a~1b": contentEncoding is not honoured)"},
         {R"({"type":"string","minimum":0})", "minimum is honoured for type integer and number only"},
         {R"({"type":"number","exclusiveMinimum":0})", "exclusiveMinimum is honoured for type integer only"},
         {R"({"type":"number","minimum":0.5})", "minimum is honoured where it is a whole number"},
@@ -100,6 +101,9 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"({"type":"string","minLength":3,"maxLength":2})", "minLength is above"},
         {R"({"type":"string","maxLength":-1})", "maxLength is a whole number from 0"},
         {R"({"type":"string","maxLength":100000})", "from 0 to 2000"},
+        {R"({"type":"string","pattern":7})", "pattern is a text"},
+        {R"({"type":"string","pattern":"^a$","maxLength":3})", "pattern beside a length"},
+        {R"({"type":"string","pattern":"abc"})", "pattern: it begins with ^ and ends with $"},
         {R"({"type":"string","format":"email"})", R"(format "email" is not honoured)"},
         {R"({"type":"integer","minimum":3,"maximum":2})", "no whole number"},
         {R"({"type":"integer","minimum":0.5})", "minimum is honoured where"},
@@ -118,7 +122,7 @@ std::string properties(int count, std::string_view value = R"({"type":"string"})
 }
 
 TEST(JsonSchema, HostileOnesAreRefusedSoon) {
-    std::string wide, chain, tree, words;
+    std::string chain, tree, words;
     for (int i = 0; i < 400; ++i) {
         chain += fmt::format(R"({}"d{}":{{"$ref":"#/$defs/d{}"}})", i == 0 ? "" : ",", i, i + 1);
         tree += fmt::format(R"({0}"d{1}":{{"anyOf":[{{"$ref":"#/$defs/d{2}"}},{{"type":"array","items":{{"$ref":"#/$defs/d{2}"}}}}]}})", i == 0 ? "" : ",", i,
@@ -229,6 +233,66 @@ TEST(DigitRanges, HoldDecimalNumbersBetweenTheBoundsToo) {
             if (between && !whole) EXPECT_TRUE(std::regex_match(text, form)) << text << " in " << low << " to " << high;
         }
     }
+}
+
+TEST(TextPattern, WhatIsNotHonouredIsSaid) {
+    const std::vector<std::pair<std::string, const char*>> all = {
+        {"", "begins with ^"},
+        {"a$", "begins with ^"},
+        {"^a", "ends with $"},
+        {"^a|b$", "in a group"},
+        {"^a$|^b$", "not honoured"},
+        {"^(?=a)b$", "a group is"},
+        {"^(?<n>a)$", "a group is"},
+        {"^(a$", "not closed"},
+        {"^a)$", "byte 2"},
+        {"^[a$", "not closed"},
+        {"^\\1$", "escape at byte 1"},
+        {"^\\b$", "escape at byte 1"},
+        {"^\\p{L}$", "escape"},
+        {"^*a$", "the * at byte 1"},
+        {"^a**$", "behind another"},
+        {"^a+?$", "behind another"},
+        {"^(a*)*$", "may be empty"},
+        {"^(a|)+$", "may be empty"},
+        {"^a{3,2}$", "a repetition"},
+        {"^a{x}$", "a repetition"},
+        {"^a{0}$", "a repetition"},
+        {"^a{99999}$", "a repetition"},
+        {"^.{200}$", "more than 128"},
+        {"^(a{50}){50}$", "more than"},
+        {"^[b-a]$", "backwards"},
+        {"^[]$", "allows control"},
+        {"^\\n$", "allows control"},
+        {"^a\\", "backslash"},
+        {"^\\u12$", "too few digits"},
+        {"^a^$", "the ^ at byte 2"},
+        {"^a]$", "the ] at byte 2"},
+        {"^" + std::string(30, '(') + "a" + std::string(30, ')') + "$", "nested deeper"},
+    };
+    for (const auto& [pattern, words] : all) {
+        const auto read = read_pattern(pattern);
+        EXPECT_THAT(read ? "taken" : read.error(), HasSubstr(words)) << pattern;
+    }
+}
+
+TEST(Garbage, patterns_of_shuffled_signs_are_taken_or_refused_with_a_sentence) {
+    base::Random random(21);
+    constexpr std::string_view kSigns = "ab0-^$.*+?{}()[]|\\dws,:\"1\n";
+    int taken = 0;
+    for (int i = 0; i < 50'000; ++i) {
+        std::string pattern = "^";
+        for (auto left = random.below(10); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
+        pattern += '$';
+        const auto read = read_pattern(pattern);
+        if (read) {
+            ++taken;
+            EXPECT_LE(read->positions, kMaxSchemaBranches);
+        } else {
+            EXPECT_GT(read.error().size(), 10U) << pattern;
+        }
+    }
+    EXPECT_GT(taken, 1000);
 }
 
 TEST(LiteralTree, HoldsExactlyItsTexts) {

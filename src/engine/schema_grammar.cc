@@ -69,6 +69,7 @@ private:
             case TextForm::kTime: return rule(R"(n{} ::= "\"" time "\"")", id_);
             case TextForm::kDateTime: return rule(R"(n{} ::= "\"" date "T" time "\"")", id_);
             case TextForm::kUuid: return rule(R"(n{} ::= "\"" uuid "\"")", id_);
+            case TextForm::kPattern: return rule(R"(n{} ::= "\"" ({}) "\"")", id_, node.pattern.grammar);
             case TextForm::kFree: return rule(R"(n{} ::= "\"" {} "\"")", id_, repeated("char", node.least, node.most));
         }
     }

@@ -147,7 +147,17 @@ SchemaNode SchemaReader::text(const Place& place, const json::object& schema) {
         if (least || most) fail(place, "format and a length together are not honoured");
         out.form = form.value_or(TextForm::kFree);
     }
+    if (const json::value* pattern = schema.if_contains("pattern")) read_text_pattern(place, *pattern, out);
     return out;
+}
+
+void SchemaReader::read_text_pattern(const Place& place, const json::value& pattern, JsonText& out) {
+    if (!pattern.is_string()) return fail(place, "pattern is a text");
+    if (out.form != TextForm::kFree || out.least > 0 || out.most) return fail(place, "pattern beside a length or a format is not honoured");
+    auto read = read_pattern(pattern.get_string());
+    if (!read) return fail(place, "pattern: " + read.error());
+    out.form = TextForm::kPattern;
+    out.pattern = std::move(*read);
 }
 
 SchemaNode SchemaReader::whole_number(const Place& place, const json::object& schema) {

@@ -37,6 +37,7 @@ private:
     void read_required(const Place& place, const boost::json::object& schema, JsonObject& out);
     SchemaNode list(const Place& place, const boost::json::object& schema);
     SchemaNode text(const Place& place, const boost::json::object& schema);
+    void read_text_pattern(const Place& place, const boost::json::value& pattern, JsonText& out);
     SchemaNode number(const Place& place, const boost::json::object& schema);
     SchemaNode whole_number(const Place& place, const boost::json::object& schema);
     std::optional<std::int64_t> count(const Place& place, const boost::json::object& schema, std::string_view key);

@@ -1,0 +1,33 @@
+// A set of characters as ranges of code points, and how a JSON text spells one of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fullstop::engine {
+
+class CharacterSet {
+public:
+    /// All characters from `first` to `last`, both included.
+    void add(std::uint32_t first, std::uint32_t last) { ranges_.push_back({first, last}); }
+    void add(const CharacterSet& other) { ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end()); }
+    CharacterSet opposite() const;
+    /// The character that was added first; there is one.
+    std::uint32_t first() const { return ranges_.front().first; }
+
+    struct Spelling {
+        std::string grammar;  ///< GBNF; "": no character of the set can be written
+        int choices = 0;      ///< how many ways to begin it has
+    };
+    /// One of them within a JSON text; a quote or backslash escaped, control characters left out.
+    Spelling spelling() const;
+
+private:
+    struct Range {
+        std::uint32_t first = 0, last = 0;
+    };
+    std::vector<Range> ranges_;
+};
+
+}  // namespace fullstop::engine
