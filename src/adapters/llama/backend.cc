@@ -101,7 +101,7 @@ private:
     engine::ModelFacts facts_;
     const llama_vocab* vocabulary_;
     Tokenizer tokenizer_;
-    std::shared_ptr<const PlainTokens> plain_;  ///< made for the first grammar
+    std::shared_ptr<const TokenBytes> bytes_;  ///< of all tokens, made for the first grammar
     bool streams_;
     KvCells cells_;
     base::Result<ChatTemplate> chat_template_;
@@ -124,12 +124,12 @@ base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Messag
 }
 
 base::Result<std::unique_ptr<engine::TokenConstraint>> LlamaBackend::constrain(const std::string& grammar) {
-    if (plain_ == nullptr) {
-        PlainTokens plain;
-        for (TokenId token = 0; token < facts_.vocabulary; ++token) plain.push_back(is_plain(piece(token)));
-        plain_ = std::make_shared<const PlainTokens>(std::move(plain));
+    if (bytes_ == nullptr) {
+        auto bytes = std::make_shared<TokenBytes>();
+        for (TokenId token = 0; token < facts_.vocabulary; ++token) bytes->add(piece(token));
+        bytes_ = std::move(bytes);
     }
-    return make_grammar(vocabulary_, plain_, grammar);
+    return make_grammar(vocabulary_, bytes_, grammar);
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "engine/utf8.h"
@@ -17,13 +18,24 @@ struct FreeSampler {
 };
 using Sampler = std::unique_ptr<llama_sampler, FreeSampler>;
 
+/// The unfinished character at the end of `bytes`; absent: some of them are no part of UTF-8.
+std::optional<std::string> unfinished(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const auto [shape, length] = engine::front_character(bytes);
+        if (shape == engine::CharacterShape::kBroken) return std::nullopt;
+        if (shape == engine::CharacterShape::kUnfinished) break;
+        bytes.remove_prefix(length);
+    }
+    return std::string(bytes);
+}
+
 class Grammar final : public engine::TokenConstraint {
 public:
-    Grammar(const llama_vocab* vocabulary, std::shared_ptr<const PlainTokens> plain, Sampler sampler)
-        : vocabulary_(vocabulary), plain_(std::move(plain)), sampler_(std::move(sampler)) {}
+    Grammar(const llama_vocab* vocabulary, std::shared_ptr<const TokenBytes> bytes, Sampler sampler)
+        : vocabulary_(vocabulary), bytes_(std::move(bytes)), sampler_(std::move(sampler)) {}
 
     void keep_allowed(std::vector<TokenId>& tokens) override {
-        std::erase_if(tokens, [&](TokenId token) { return lost_ || (!(*plain_)[static_cast<std::size_t>(token)] && !llama_vocab_is_eog(vocabulary_, token)); });
+        std::erase_if(tokens, [&](TokenId token) { return lost_ || (!bytes_->fits(token, pending_) && !llama_vocab_is_eog(vocabulary_, token)); });
         entries_.clear();
         for (const TokenId token : tokens) entries_.push_back({.id = token, .logit = 0, .p = 0});
         if (entries_.empty()) return;
@@ -37,6 +49,7 @@ public:
     /// libllama throws when the token fits nowhere. It was allowed, so this is a fault of one of the two; then nothing is allowed
     /// any more and the answer says so.
     void accept(TokenId token) override {
+        pending_ = bytes_->pending_after(token, pending_);
         try {
             llama_sampler_accept(sampler_.get(), token);
         } catch (const std::exception&) {
@@ -46,31 +59,45 @@ public:
 
 private:
     const llama_vocab* vocabulary_;
-    std::shared_ptr<const PlainTokens> plain_;
+    std::shared_ptr<const TokenBytes> bytes_;
     Sampler sampler_;
+    std::string pending_;  ///< the bytes of a character that is not finished
     std::vector<llama_token_data> entries_;
     bool lost_ = false;
 };
 
 }  // namespace
 
-bool is_plain(std::string_view piece) {
-    if (piece.empty() || piece.find('\0') != std::string_view::npos) return false;
+void TokenBytes::add(std::string_view piece) {
+    const auto token = static_cast<TokenId>(shapes_.size());
+    shapes_.push_back(Shape::kNothing);
+    if (piece.empty() || piece.contains('\0')) return;
     const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
-    for (int i = 0; i < 3 && !piece.empty() && continues(piece.front()); ++i) piece.remove_prefix(1);
-    while (!piece.empty()) {
-        const auto [shape, length] = engine::front_character(piece);
-        if (shape == engine::CharacterShape::kBroken) return false;
-        piece.remove_prefix(length);
-    }
-    return true;
+    std::string_view rest = piece;
+    for (int i = 0; i < 3 && !rest.empty() && continues(rest.front()); ++i) rest.remove_prefix(1);
+    const auto pending = unfinished(rest);
+    if (!pending) return;
+    const bool whole = rest.size() == piece.size() && pending->empty();
+    shapes_.back() = whole ? Shape::kWhole : Shape::kPart;
+    if (!whole) parts_.emplace(token, piece);
 }
 
-base::Result<std::unique_ptr<engine::TokenConstraint>> make_grammar(const llama_vocab* vocabulary, std::shared_ptr<const PlainTokens> plain,
+bool TokenBytes::fits(TokenId token, std::string_view pending) const {
+    const Shape shape = shapes_[static_cast<std::size_t>(token)];
+    if (shape != Shape::kPart) return shape == Shape::kWhole && pending.empty();
+    return unfinished(std::string(pending) + parts_.at(token)).has_value();
+}
+
+std::string TokenBytes::pending_after(TokenId token, std::string_view pending) const {
+    if (shapes_[static_cast<std::size_t>(token)] != Shape::kPart) return {};
+    return unfinished(std::string(pending) + parts_.at(token)).value_or("");
+}
+
+base::Result<std::unique_ptr<engine::TokenConstraint>> make_grammar(const llama_vocab* vocabulary, std::shared_ptr<const TokenBytes> bytes,
                                                                     const std::string& grammar) {
     Sampler sampler(llama_sampler_init_grammar(vocabulary, grammar.c_str(), "root"));
     if (sampler == nullptr) return base::usage_error("libllama does not take the grammar of this response format", "ask for a simpler one");
-    return std::make_unique<Grammar>(vocabulary, std::move(plain), std::move(sampler));
+    return std::make_unique<Grammar>(vocabulary, std::move(bytes), std::move(sampler));
 }
 
 }  // namespace fullstop::adapters::llama

@@ -99,6 +99,12 @@ bool fulfils(const json::value& root, const json::value& schema, const json::val
         if (std::ranges::none_of(types, [&](const auto& each) { return is_of(value, each.get_string()); })) return false;
     }
     if (value.is_string()) {
+        if (all.contains("pattern")) {  // of bytes, so that characters beyond ASCII count as one by the form of UTF-8 only
+            std::string text(value.get_string());
+            if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }) &&
+                !std::regex_match(text, std::regex(std::string(all.at("pattern").as_string()))))
+                return false;
+        }
         if (all.contains("format") && !is_date_time(std::string(value.get_string()))) return false;
         const auto length = characters(value.get_string());
         if (all.contains("minLength") && length < all.at("minLength").as_int64()) return false;
@@ -127,6 +133,9 @@ const std::vector<const char*> kSchemas = {
     R"({"type":"object"})",
     R"({"type":"string","minLength":2,"maxLength":4})",
     R"({"type":"string","format":"date-time"})",
+    R"({"type":"string","pattern":"^[A-Z]{2}-\\d{3,4}(?: (north|south)|!)?$"})",
+    R"({"type":"string","pattern":"^.{1,3}[^a-z\\]\"]+(\\w|\\\\)$"})",
+    R"({"type":"string","pattern":"^(\\S|\"|\u00e4){1,4}[\\].^-]?$"})",
     R"({"type":"integer","minimum":-17,"exclusiveMaximum":1234})",
     R"({"type":"number"})",
     R"({"type":"number","minimum":-1,"maximum":1})",
@@ -200,10 +209,73 @@ TEST(Grammar, EveryWayThroughItGivesAValueThatFulfilsTheSchema) {
     }
 }
 
-TEST(Grammar, TokensThatShowNothingOrAreNoTextAreNotPlain) {
-    for (const char* piece : {"a", " the", "\xC3", "\xA4", "\xA4 b", "x\xF0\x9F"}) EXPECT_TRUE(is_plain(piece)) << piece;
-    for (const std::string& piece : {std::string(), std::string("a\0b", 3), std::string("\xC3\""), std::string("\xA4\xA4\xA4\xA4"), std::string("\xFF")})
-        EXPECT_FALSE(is_plain(piece)) << piece;
+/// A schema made of smaller ones; those that are refused are drawn again.
+std::string composed(base::Random& random, int depth) {
+    constexpr std::size_t kLeaves = 16;  // the first of kSchemas, which refer to nothing
+    const auto part = [&] { return composed(random, depth - 1); };
+    switch (depth == 0 ? 0 : random.below(6)) {
+        case 1: return fmt::format(R"({{"type":"array","items":{},"maxItems":{}}})", part(), 1 + random.below(3));
+        case 2: return fmt::format(R"({{"type":"object","properties":{{"x":{},"y":{}}},"required":["x"],"additionalProperties":false}})", part(), part());
+        case 3: return fmt::format(R"({{"type":"object","properties":{{"y":{},"xy":{}}},"additionalProperties":{}}})", part(), part(), part());
+        case 4: return fmt::format(R"({{"anyOf":[{},{}]}})", part(), part());
+        case 5: return fmt::format(R"({{"type":"array","prefixItems":[{},{}],"items":false}})", part(), part());
+        default: return kSchemas[random.below(kLeaves)];
+    }
+}
+
+TEST(Grammar, LibllamaTakesWhateverIsComposedAndItsAnswersFulfilIt) {
+    auto backend = load({.model = kModel, .max_sequences = 1}).value();
+    base::Random random(22);
+    Walk walk(*backend, 23);
+    int answers = 0;
+    for (int i = 0; i < 60; ++i) {
+        const json::value schema = json::parse(composed(random, 3));
+        const auto read = engine::read_schema(schema);
+        if (!read) continue;
+        auto constraint = backend->constrain(engine::grammar_of(*read));
+        ASSERT_TRUE(constraint.has_value()) << schema;
+        const auto text = walk.text(**constraint);
+        if (!text) continue;
+        ++answers;
+        json::error_code error;
+        const json::value value = json::parse(*text, error);
+        EXPECT_TRUE(!error && fulfils(schema, schema, value)) << schema << ": " << *text;
+    }
+    EXPECT_GT(answers, 20);
+}
+
+TEST(Grammar, LibllamaTakesEveryPatternThatIsRead) {
+    auto backend = load({.model = kModel, .max_sequences = 1}).value();
+    base::Random random(24);
+    constexpr std::string_view kSigns = "ab0-^.*+?{}()[]|\\dw,:\"1";
+    int taken = 0;
+    for (int i = 0; i < 20'000; ++i) {
+        std::string pattern = "^";
+        for (auto left = 2 + random.below(12); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
+        const auto read = engine::read_schema(json::object{{"type", "string"}, {"pattern", pattern + "$"}});
+        if (!read) continue;
+        ++taken;
+        EXPECT_TRUE(backend->constrain(engine::grammar_of(*read)).has_value()) << pattern;
+    }
+    EXPECT_GT(taken, 200);
+}
+
+TEST(Grammar, TokensMakeCharactersOrAreRefused) {
+    TokenBytes bytes;
+    const std::vector<std::string> pieces = {"a",      "",     std::string("a\0b", 3), "\xC3", "\xA4", "\xA4 b", "x\xF0\x9F", "\xE0", "\xED", "\xA0", "\x80",
+                                             "\xC3\"", "\xFF", "\xA4\xA4\xA4\xA4"};
+    for (const std::string& piece : pieces) bytes.add(piece);
+    const auto fits = [&](std::string_view piece, std::string_view pending) {
+        return bytes.fits(static_cast<TokenId>(std::ranges::find(pieces, piece) - pieces.begin()), pending);
+    };
+    for (const char* piece : {"a", "\xC3", "x\xF0\x9F", "\xE0"}) EXPECT_TRUE(fits(piece, "")) << piece;
+    for (const std::string& piece : {pieces[1], pieces[2], pieces[4], pieces[5], pieces[11], pieces[12], pieces[13]}) EXPECT_FALSE(fits(piece, "")) << piece;
+    EXPECT_TRUE(fits("\xA4", "\xC3") && fits("\xA4 b", "\xC3") && fits("\xA0", "\xE0") && fits("\x80", "\xED"));
+    EXPECT_FALSE(fits("a", "\xC3") || fits("\xC3", "\xC3")) << "in the middle of a character";
+    EXPECT_FALSE(fits("\x80", "\xE0")) << "longer than the character needs";
+    EXPECT_FALSE(fits("\xA0", "\xED")) << "half of a surrogate pair";
+    EXPECT_EQ(bytes.pending_after(6, ""), "\xF0\x9F");
+    EXPECT_EQ(bytes.pending_after(5, "\xC3"), "");
 }
 
 TEST(Grammar, WhatLibllamaDoesNotTakeIsAnError) {
