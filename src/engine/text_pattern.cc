@@ -140,7 +140,7 @@ private:
         if (piece.may_be_empty) fail("what may be empty is not repeated");
         if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{') fail("one repetition behind another is not honoured");
         piece.grammar = most == 0 ? fmt::format("{}{{{},}}", piece.grammar, least) : fmt::format("{}{{{},{}}}", piece.grammar, least, most);
-        piece.positions *= std::max(most, least + 1);
+        piece.positions *= most == 0 ? least + 1 : most;
         piece.may_be_empty = least == 0;
         return piece;
     }
