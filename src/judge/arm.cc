@@ -46,7 +46,7 @@ std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<B
     std::vector<Tested> tested;
     const Level* baseline = answers.baseline();
     const auto before = baseline != nullptr ? load_losses(*baseline, cut) : std::vector<const Judged*>{};
-    const std::size_t alone = baseline != nullptr ? baseline->answers.size() : 0;
+    const std::size_t alone = baseline != nullptr ? telling_answers(*baseline) : 0;
     for (std::size_t i = 0; i < answers.levels.size(); ++i) {
         const Level& level = answers.levels[i];
         if (level.concurrency == 1) continue;
@@ -54,8 +54,8 @@ std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<B
         test.level = &level;
         test.losses = load_losses(level, cut);
         test.defects = defects_of(test.losses);
-        test.p_losses = stats::fisher_greater(count(test.losses.size(), level.answers.size()), count(before.size(), alone));
-        test.p_defects = stats::fisher_greater(count(test.defects.size(), level.answers.size()), count(defects_of(before).size(), alone));
+        test.p_losses = stats::fisher_greater(count(test.losses.size(), telling_answers(level)), count(before.size(), alone));
+        test.p_defects = stats::fisher_greater(count(test.defects.size(), telling_answers(level)), count(defects_of(before).size(), alone));
         if (numbers[i].paired_length) test.p_length = numbers[i].paired_length->p;
         if (baseline != nullptr) test.witnesses = witnesses(level, *baseline);
         tested.push_back(std::move(test));
@@ -79,14 +79,14 @@ const Witness* rising(const Tested& test) {
 
 std::string counts(const std::vector<const Judged*>& losses, const Level& level, std::size_t alone, std::size_t alone_total, double p) {
     return fmt::format("{} of {} answers were lost at {} users, {} of {} alone (Fisher's exact test, corrected: p = {:.2g})", losses.size(),
-                       level.answers.size(), level.concurrency, alone, alone_total, p);
+                       telling_answers(level), level.concurrency, alone, alone_total, p);
 }
 
 /// Steps 1 to 5 of 10.5 for one level.
 void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answers, const std::optional<BaselineCut>& cut) {
     const Level& level = *test.level;
     const Level* baseline = answers.baseline();
-    const std::size_t alone_total = baseline != nullptr ? baseline->answers.size() : 0;
+    const std::size_t alone_total = baseline != nullptr ? telling_answers(*baseline) : 0;
     const std::size_t alone = baseline != nullptr ? load_losses(*baseline, cut).size() : 0;
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
     result.p_cut = test.p_losses;
@@ -189,9 +189,9 @@ std::int64_t answers_until_firm(const ArmAnswers& answers) {
     std::map<std::int64_t, std::int64_t> known;  // levels are of one size as a rule, and the search is not free
     for (const Level& level : answers.levels) {
         if (level.concurrency == 1 || level.answers.empty()) continue;
-        const auto now = static_cast<std::int64_t>(level.answers.size());
-        const double share = static_cast<double>(baseline->answers.size()) / static_cast<double>(now);
+        const auto now = static_cast<std::int64_t>(std::max<std::size_t>(1, telling_answers(level)));
         if (known.contains(now)) continue;
+        const double share = static_cast<double>(telling_answers(*baseline)) / static_cast<double>(now);
         constexpr std::int64_t kEnough = 2000;  // the search ends where the power is 1 for any alpha in use
         std::int64_t total = now;
         while (total < kEnough &&

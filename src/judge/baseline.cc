@@ -10,7 +10,7 @@ std::optional<BaselineCut> baseline_cut(const Level* baseline) {
     for (const Judged& answer : baseline->answers)
         if (is_loss(answer)) losses.push_back(&answer);
     for (const CauseCount& cause : causes_of(losses)) {
-        if (cause.count < kLeastVictims || static_cast<double>(cause.count) < kBaselineCut * static_cast<double>(baseline->answers.size())) continue;
+        if (cause.count < kLeastVictims || static_cast<double>(cause.count) < kBaselineCut * static_cast<double>(telling_answers(*baseline))) continue;
         BaselineCut cut{cause, {}};
         for (const Judged* loss : losses)
             if (loss->conclusion.finding.cause == cause.cause) cut.victims.push_back(loss);

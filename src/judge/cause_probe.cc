@@ -25,9 +25,10 @@ Claim artefact(std::string text, const answer::Record& record) {
 }  // namespace
 
 MaybeClaim measurement_artefact(const answer::Record& record, const Context& context) {
-    if (record.end.transport == Transport::kClosedByUs && context.interrupted && record.deadline_fired == answer::DeadlineFired::kNone &&
-        end_kind(record) == EndKind::kNone)
-        return artefact("the run was interrupted while this answer was coming", record);
+    if (context.closed_by_probe)
+        return artefact(context.interrupted ? "the run was interrupted while this answer was coming"
+                                            : "the probe's time was over while this answer was coming, and the probe closed it",
+                        record);
     if (record.end.transport == Transport::kClosedByUs && record.end.error && contains(record.end.error->text, "is larger than"))
         return artefact(record.end.error->text, record);
     if (record.unread_events > 0 && !has_content(record) && !record.end.error && end_kind(record) == EndKind::kNone)

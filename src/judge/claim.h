@@ -30,7 +30,8 @@ struct Context {
     const PromptTokens* prompt_tokens = nullptr;  ///< what prompts are known to cost, by id
     std::optional<std::int64_t> preemptions;      ///< of the level, by the server's counter
     const answer::Prompt* prompt = nullptr;
-    bool interrupted = false;
+    bool interrupted = false;      ///< the run was
+    bool closed_by_probe = false;  ///< this answer (own_end.h)
 };
 
 struct Claim {

@@ -242,6 +242,63 @@ TEST(Run, AnInterruptionIsAnArtefactAndNoCut) {
     EXPECT_EQ(judgement.findings.at(planted.run().records.back().request.id).cause, Cause::kMeasurementArtefact);
 }
 
+/// A run whose budget was over while every `nth` answer of the level was coming, early in each.
+answer::Run with_budget_end(int concurrency, int nth, bool planned = true) {
+    PlantedRun planted({.seed = 20});
+    answer::Run run = planted.run();
+    if (planned) run.experiment.order = {{.arm = "deployed", .phase = "level", .concurrency = concurrency}};
+    int count = 0;
+    for (answer::Record& record : run.records) {
+        if (record.request.concurrency != concurrency || count++ % nth != 0) continue;
+        const std::string text = record.text.substr(0, 12);
+        RecordBuilder builder("");
+        builder.edit() = record;
+        record = builder.says(text, 2).timed(base::to_ms(*record.timeline.sent)).unlabelled(answer::Transport::kClosedByUs).build();
+    }
+    return run;
+}
+
+TEST(Run, WhatTheProbeClosedAtItsBudgetsEndIsNoShortenedAnswer) {
+    const RunJudgement plain = judge(PlantedRun({.seed = 20}).run());
+    for (const int concurrency : {1, 8}) {
+        const answer::Run run = with_budget_end(concurrency, 16);
+        const RunJudgement judgement = judge(run);
+        EXPECT_EQ(judgement.verdict.value, plain.verdict.value) << judgement.verdict.headline;
+        int closed = 0;
+        for (const answer::Record& record : run.records) {
+            const Finding& finding = judgement.findings.at(record.request.id);
+            EXPECT_FALSE(finding.shortened.value_or(false)) << record.request.id;
+            if (record.end.transport != answer::Transport::kClosedByUs) continue;
+            ++closed;
+            EXPECT_EQ(finding.cause, Cause::kMeasurementArtefact);
+            EXPECT_EQ(finding.shortened, std::nullopt);
+            ASSERT_FALSE(finding.evidence.empty());
+            EXPECT_NE(finding.evidence.front().text.find("the probe closed it"), std::string::npos);
+        }
+        EXPECT_EQ(closed, concurrency == 1 ? 2 : 1);
+        for (const LevelJudgement& level : judgement.arms.front().levels) {
+            EXPECT_EQ(level.completion_rate->value, 1) << "of those that say something";
+            EXPECT_EQ(level.cut, 0);
+            if (level.paired_length) EXPECT_NEAR(level.paired_length->median_ratio, 1, 0.01) << "nothing is compared with what was closed";
+        }
+    }
+}
+
+TEST(Run, ALevelOfWhichTheBudgetLeftLittleIsNotDecided) {
+    const RunJudgement judgement = judge(with_budget_end(8, 2));
+    EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive);
+    EXPECT_NE(judgement.arms.front().levels.back().why.find("8 of 16 answers were lost to the measurement itself"), std::string::npos)
+        << judgement.arms.front().levels.back().why;
+}
+
+TEST(Run, AClientThatLeavesOfItsOwnAccordIsStillAClientThatLeft) {
+    const answer::Run run = with_budget_end(8, 16, false);
+    const RunJudgement judgement = judge(run);
+    for (const answer::Record& record : run.records)
+        if (record.end.transport == answer::Transport::kClosedByUs)
+            EXPECT_EQ(judgement.findings.at(record.request.id).cause, Cause::kClientCancelled) << "no plan: no probe's run";
+}
+
 /// The answers of the second baseline, with other times.
 answer::Run with_later_baseline(double ttft_ms, double gap_ms, bool streamed = true) {
     PlantedRun planted({.seed = 21});

@@ -51,14 +51,16 @@ void count_fates(LevelJudgement& result, const Level& level) {
             case Fate::kFailed: ++result.failed; break;
         }
     }
-    if (result.answers == 0) return;
-    const auto bounds = stats::clopper_pearson(result.natural + result.limited, result.answers);
-    result.completion_rate = Interval{static_cast<double>(result.natural + result.limited) / static_cast<double>(result.answers), bounds.low, bounds.high};
+    const std::int64_t whole = result.natural + result.limited, telling = result.answers - result.failed;
+    if (telling == 0) return;
+    const auto bounds = stats::clopper_pearson(whole, telling);
+    result.completion_rate = Interval{static_cast<double>(whole) / static_cast<double>(telling), bounds.low, bounds.high};
 }
 
 void measure_lengths(LevelJudgement& result, const Level& level, std::uint64_t seed) {
     std::vector<double> lengths, coverages;
     for (const Judged& answer : level.answers) {
+        if (fate_of(answer) == Fate::kFailed) continue;
         if (const auto length = answer.record->length_tokens()) lengths.push_back(static_cast<double>(*length));
         if (answer.conclusion.finding.coverage) coverages.push_back(*answer.conclusion.finding.coverage);
     }
@@ -135,6 +137,10 @@ bool is_loss(const Judged& answer) {
     const Fate fate = fate_of(answer);
     return (fate == Fate::kCut || fate == Fate::kRefused) && answer.conclusion.finding.cause != Cause::kRequestRejected &&
            answer.caused_at == answer.record->request.concurrency;
+}
+
+std::size_t telling_answers(const Level& level) {
+    return static_cast<std::size_t>(std::ranges::count_if(level.answers, [](const Judged& answer) { return fate_of(answer) != Fate::kFailed; }));
 }
 
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers) {

@@ -33,6 +33,9 @@ bool is_policy(const Finding& finding);
 /// in it; and what a server refuses because it died at another level counts there).
 bool is_loss(const Judged& answer);
 
+/// Answers that say something: all but those that the measurement itself lost.
+std::size_t telling_answers(const Level& level);
+
 /// Causes of losses, most frequent first. A count's confidence is what at least half of its answers reach.
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers);
 

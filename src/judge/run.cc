@@ -10,6 +10,7 @@
 #include "judge/claim.h"
 #include "judge/control.h"
 #include "judge/end_kind.h"
+#include "judge/own_end.h"
 #include "judge/readings.h"
 #include "judge/verdict.h"
 
@@ -46,6 +47,7 @@ public:
         for (const Record& record : run.records) {
             if (arms_.insert(record.request.arm).second) order_.push_back(record.request.arm);
             groups_[{record.request.arm, record.request.concurrency}].push_back(&record);
+            if (closed_by_probe(record, run)) continue;
             whole_[record.request.arm].push_back(&record);
             if (record.request.concurrency == 1) alone_[record.request.arm][{record.request.prompt_id, record.request.seed}].push_back(&record);
         }
@@ -54,8 +56,10 @@ public:
     const std::vector<std::string>& arms() const { return order_; }
 
     ArmAnswers answers(const std::string& arm) const {
-        const Population population = examine(whole_.at(arm), prompts_);
-        const Outages outages = outages_of(whole_.at(arm));
+        const auto found_whole = whole_.find(arm);
+        const auto whole = found_whole == whole_.end() ? std::vector<const Record*>{} : found_whole->second;
+        const Population population = examine(whole, prompts_);
+        const Outages outages = outages_of(whole);
         Context context;
         context.arm_population = &population;
         context.outages = &outages;
@@ -63,7 +67,7 @@ public:
         context.server_after = facts(run_.server_after, arm);
         context.prompt_tokens = &prompts_;
         context.interrupted = run_.interrupted;
-        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = found->second;
+        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = telling(found->second);
         ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
         for (const answer::Arm& known : run_.arms)
             if (known.name == arm) result.url = known.url;
@@ -74,7 +78,7 @@ public:
 
 private:
     Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records, Context context) const {
-        const Population population = examine(records, prompts_);
+        const Population population = examine(telling(records), prompts_);
         context.siblings = records;
         context.population = &population;
         context.preemptions = readings_of(run_, arm, concurrency).preemptions;
@@ -82,10 +86,16 @@ private:
         for (const Record* record : records) {
             context.baselines = baselines(arm, *record);
             context.prompt = prompt_of(run_, record->request.prompt_id);
+            context.closed_by_probe = closed_by_probe(*record, run_);
             const auto outage = context.outages->find(record);
             result.answers.push_back({record, conclude(*record, context), context.baselines, outage == context.outages->end() ? concurrency : outage->second});
         }
         return result;
+    }
+
+    std::vector<const Record*> telling(std::vector<const Record*> records) const {
+        std::erase_if(records, [&](const Record* record) { return closed_by_probe(*record, run_); });
+        return records;
     }
 
     std::vector<const Record*> baselines(const std::string& arm, const Record& record) const {
@@ -100,7 +110,7 @@ private:
     std::set<std::string> arms_;
     std::vector<std::string> order_;
     std::map<std::pair<std::string, int>, std::vector<const Record*>> groups_;
-    std::map<std::string, std::vector<const Record*>> whole_;  ///< by arm
+    std::map<std::string, std::vector<const Record*>> whole_;  ///< by arm, without what the probe closed
     std::map<std::string, std::map<Pair, std::vector<const Record*>>> alone_;
 };
 

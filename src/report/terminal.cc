@@ -117,8 +117,9 @@ void print_arm(const Document& document, const judge::ArmJudgement& arm, bool ex
         page.gap();
         page.line("  ended: by the model itself   limit: at the token limit that was asked for");
         page.line("  cut: ended by somebody else before that   r/f: refused/failed");
-        page.line("  complete: ended or limit, of all   vs alone: length, same prompt, one user");
-        page.line("  TTFT: wait for the first token   ITL: pause between tokens");
+        page.line("  complete: ended or limit, of all that did not fail");
+        page.line("  vs alone: length, same prompt, one user   TTFT: wait for the first token");
+        page.line("  ITL: pause between tokens");
     }
 }
 
