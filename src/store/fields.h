@@ -81,7 +81,7 @@ void fields(Visitor& v, Record& r) {
 }
 template <class Visitor>
 void fields(Visitor& v, Experiment::Step& s) {
-    v("arm", s.arm), v("phase", s.phase), v("concurrency", s.concurrency);
+    v("arm", s.arm), v("phase", s.phase), v("concurrency", s.concurrency), v("first_repeat", s.first_repeat), v("repeats", s.repeats), v("seeds", s.seeds);
 }
 template <class Visitor>
 void fields(Visitor& v, Experiment& e) {

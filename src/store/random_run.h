@@ -81,7 +81,7 @@ public:
                 moment(),
                 moment(),
                 time(),
-                list([&] { return Experiment::Step{text(), text(), small()}; }),
+                list([&] { return Experiment::Step{text(), text(), small(), small(), small(), small()}; }),
                 maybe([&] { return text(); })};
     }
     ServerFacts server() {

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "store/encoding.h"
+#include "store/fields.h"
 #include "store/schema.h"
 
 namespace fullstop::store {
@@ -20,6 +22,18 @@ TEST(RoundTrip, TheComparisonItselfSeesEveryKindOfDifference) {
     other = run;
     other.experiment.seed += 1;
     EXPECT_EQ(difference(run, other), "experiment");
+}
+
+TEST(RoundTrip, AStepIsKeptWithItsRepeatsAndOneThatWasStoredWithoutThemIsRead) {
+    answer::Experiment experiment;
+    experiment.order = {{.arm = "deployed", .phase = "level", .concurrency = 8, .first_repeat = 2, .repeats = 5, .seeds = 3}};
+    answer::Experiment read;
+    from_text(to_text(experiment), read);
+    EXPECT_EQ(read.order, experiment.order);
+    answer::Experiment older;
+    from_text(R"({"order":[{"arm":"deployed","phase":"level","concurrency":8}]})", older);
+    const answer::Experiment::Step plain{.arm = "deployed", .phase = "level", .concurrency = 8};
+    EXPECT_EQ(older.order, std::vector{plain});
 }
 
 TEST(Schema, TablesAreMadeFromTheListsOfColumns) {
