@@ -165,6 +165,8 @@ void declare_serve(CLI::App& app, ServeWords& words) {
         "came and the check for the same text said 'not verified'; no real GPU was at hand.\n"
         "response_format json_object and json_schema are kept by a grammar: 'stop' means that the JSON is complete, 'length' that it was cut.\n"
         "A keyword of a schema that cannot be kept is a 400 that names it (docs/response_format.md).\n"
+        "A prompt that surely fills the window is refused before it is read ('at least N tokens'). A conversation that ends with the\n"
+        "assistant's words is gone on with behind them; POST /apply-template shows what a conversation becomes as a prompt.\n"
         "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status tell how it is doing.\n"
         "\nExamples:\n"
         "  fullstop serve                                              the built-in small model on 127.0.0.1:8080\n"

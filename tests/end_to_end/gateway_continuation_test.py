@@ -40,12 +40,12 @@ def until_learned(front, count):
 
 
 class Continuation(unittest.TestCase):
-    def answer(self, front, servers, kill):
+    def answer(self, front, servers, kill, tokens=TOKENS):
         """Events of one streamed answer; `kill` servers die once some of it was read: first the one that writes, then the others."""
         host, port = front.address
         connection = http.client.HTTPConnection(host, port, timeout=120)
         connection.request("POST", "/v1/chat/completions", json.dumps(
-            {"messages": [{"role": "user", "content": QUESTION}], "stream": True, "temperature": 0, "seed": 1, "max_tokens": TOKENS,
+            {"messages": [{"role": "user", "content": QUESTION}], "stream": True, "temperature": 0, "seed": 1, "max_tokens": tokens,
              "stream_options": {"include_usage": True}}), {"Content-Type": "application/json"})
         response = connection.getresponse()
         writer = response.getheader("Fullstop-Upstream")
@@ -69,25 +69,25 @@ class Continuation(unittest.TestCase):
     def text_of(events):
         return "".join(choice["delta"].get("content") or "" for event in events if isinstance(event, dict) for choice in event.get("choices", []))
 
-    def through(self, servers, kill, continuation):
+    def through(self, servers, kill, continuation, tokens=TOKENS):
         program, file = front_of(servers, continuation)
         self.addCleanup(file.unlink)
         with program as front:
             until_learned(front, len(servers))
-            return self.answer(front, servers, kill)
+            return self.answer(front, servers, kill, tokens)
 
     def test_the_rest_comes_from_the_other_server(self):
         with LlamaServer("-c", "2048", "-np", "2") as one, LlamaServer("-c", "2048", "-np", "2") as two:
-            self.continued(one, two)
+            self.continued(one, two, TOKENS)
 
     def test_the_rest_comes_from_another_fullstop_serve(self):
-        words = (os.environ["FULLSTOP"], "serve", "--model", os.environ["MODEL"], "--listen", "127.0.0.1:0", "--quiet", "--max-sequences", "2")
+        words = (os.environ["FULLSTOP"], "serve", "--model", os.environ["MODEL"], "--listen", "127.0.0.1:0", "--quiet", "--max-sequences", "2", "--kv-tokens", "1024")
         with Program(*words) as one, Program(*words) as two:
-            self.continued(one, two)
+            self.continued(one, two, 90)
 
-    def continued(self, one, two):
-        _, whole = self.through([one, two], 0, True)
-        writer, events = self.through([one, two], 1, True)
+    def continued(self, one, two, tokens):
+        _, whole = self.through([one, two], 0, True, tokens)
+        writer, events = self.through([one, two], 1, True, tokens)
         self.assertEqual(whole[-1], "[DONE]")
         self.assertEqual(events[-1], "[DONE]", events[-3:])
         seams = [event["fullstop"]["continued"] for event in events if isinstance(event, dict) and "continued" in event.get("fullstop", {})]
@@ -102,7 +102,7 @@ class Continuation(unittest.TestCase):
         reasons = [choice["finish_reason"] for event in events if isinstance(event, dict) for choice in event.get("choices", []) if choice.get("finish_reason")]
         self.assertEqual(len(reasons), 1)
         usage = [event["usage"] for event in events if isinstance(event, dict) and event.get("usage")][-1]
-        self.assertLessEqual(seams[0]["at_tokens"] + usage["completion_tokens"], TOKENS, "the limit holds for both parts together")
+        self.assertLessEqual(seams[0]["at_tokens"] + usage["completion_tokens"], tokens, "the limit holds for both parts together")
 
     def test_without_the_setting_or_with_nobody_left_the_client_is_told(self):
         with LlamaServer("-c", "2048", "-np", "2") as one, LlamaServer("-c", "2048", "-np", "2") as two:
