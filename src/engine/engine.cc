@@ -43,6 +43,14 @@ std::string no_room_in(Tokens window, Tokens prompt, std::string_view how_sure =
                        prompt.count, window.count, prompt.count - window.count + 1);
 }
 
+/// Running a chat template takes time for each message, and each takes a token of its own in every template known: what could
+/// not fit by that alone is not tried. "": it may fit.
+std::string too_many(std::span<const answer::Message> messages, Tokens window) {
+    if (std::cmp_less(messages.size(), window.count)) return {};
+    return fmt::format("the conversation has {} messages, each of at least one token, and the window holds {} tokens: no room for an answer", messages.size(),
+                       window.count);
+}
+
 /// Why this prompt and limit can never be served, if so.
 std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, Tokens window) {
     if (prompt.count == 0) return Refusal{"empty_prompt", "the prompt is empty"};
@@ -72,15 +80,16 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     const auto refuse = [&](Cause cause, std::string_view code, std::string detail, std::optional<Duration> retry = {}) {
         out.emplace_back(Refused{submission.id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
     };
+    const Tokens window = backend_.facts().window;
     PromptTokens read;
     if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
+        if (auto trouble = too_many(*messages, window); !trouble.empty()) return refuse(Cause::kRequestRejected, kTooLong, std::move(trouble));
         auto conversation = backend_.chat_tokens(*messages);
         if (!conversation) return refuse(Cause::kRequestRejected, "chat_template", conversation.error().message + ": " + conversation.error().hint);
         read = std::move(*conversation);
     } else {
         read = backend_.tokenize(std::get<std::string>(submission.prompt));
     }
-    const Tokens window = backend_.facts().window;
     if (read.surely) return refuse(Cause::kRequestRejected, kTooLong, no_room_in(window, *read.surely, "at least "));
     const Tokens prompt{static_cast<std::int64_t>(read.tokens.size())};
     numbers.prompt_tokens = prompt;
@@ -129,7 +138,10 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
 }
 
 void Engine::show_prompt(Instant now, SequenceId id, std::span<const answer::Message> messages, EngineEvents& out) const {
-    out.emplace_back(PromptShown{id, now, backend_.chat_text(messages)});
+    if (const std::string trouble = too_many(messages, backend_.facts().window); !trouble.empty())
+        out.emplace_back(PromptShown{id, now, base::usage_error(trouble, "leave some out")});
+    else
+        out.emplace_back(PromptShown{id, now, backend_.chat_text(messages)});
 }
 
 bool Engine::plan(Instant now, EngineEvents& out) {

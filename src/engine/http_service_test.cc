@@ -189,6 +189,18 @@ TEST(HttpService, ThePromptOfAConversationIsShownAndNothingComputed) {
     EXPECT_EQ(host.clients[gone].bytes, "");
 }
 
+TEST(HttpService, AConversationOfMoreMessagesThanTheWindowHasTokensIsNotTried) {
+    Host host(TestBackend{base::Tokens{32}});
+    std::string body = R"({"messages":[)";
+    for (int i = 0; i < 32; ++i) body += std::string(i == 0 ? "" : ",") + R"({"role":"user","content":""})";
+    for (const char* path : {"/v1/chat/completions", "/apply-template"}) {
+        const auto id = host.send("POST", path, body + "]}");
+        host.run();
+        EXPECT_EQ(host.read(id).status, 400);
+        EXPECT_THAT(host.body(id), HasSubstr("32 messages, each of at least one token, and the window holds 32 tokens"));
+    }
+}
+
 TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
     Host host;
     const std::map<std::string, std::string> wrong = {
