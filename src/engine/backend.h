@@ -82,7 +82,7 @@ public:
     /// The same as text, without the beginning-of-text token that the model adds of its own accord. Errors: the same.
     virtual base::Result<std::string> chat_text(std::span<const answer::Message> messages) const = 0;
 
-    /// For one answer whose whole text is to be derived from the rule `root` of `grammar` (GBNF, as schema_grammar.h writes it).
+    /// For one answer whose whole text is to be derived from the rule `root` of `grammar` (GBNF, as schema/grammar.h writes it).
     /// Errors: this backend takes no grammars, or not this one.
     virtual base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string& grammar) = 0;
 

@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "base/utf8.h"
 #include "engine/limits.h"
-#include "engine/utf8.h"
 
 namespace fullstop::engine {
 namespace {
@@ -53,7 +53,7 @@ struct KeyWatch {
 };
 
 std::string words_for(std::string_view body, const Code& error, std::size_t at) {
-    if (const auto invalid = first_invalid_byte(body)) return fmt::format("the body is not UTF-8 at byte {}", *invalid);
+    if (const auto invalid = base::first_invalid_byte(body)) return fmt::format("the body is not UTF-8 at byte {}", *invalid);
     if (error == json::error::too_deep) return fmt::format("the body is nested deeper than {} levels", kMaxJsonDepth);
     return fmt::format("the body is not JSON at byte {}: {}", at, error.message());
 }

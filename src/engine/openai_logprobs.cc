@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
 namespace fullstop::engine {
 namespace {
@@ -15,7 +15,7 @@ namespace json = boost::json;
 json::object entry(const TokenLogprob& token) {
     json::array bytes;
     for (const char c : token.bytes) bytes.emplace_back(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
-    return {{"token", valid_utf8(token.bytes)}, {"logprob", token.logprob}, {"bytes", std::move(bytes)}};
+    return {{"token", base::valid_utf8(token.bytes)}, {"logprob", token.logprob}, {"bytes", std::move(bytes)}};
 }
 
 std::int64_t characters_in(const ShownToken& token) {
@@ -39,12 +39,12 @@ json::value chat_logprobs(std::span<const ShownToken> tokens) {
 json::value text_logprobs(std::span<const ShownToken> tokens, std::int64_t offset) {
     json::array texts, logprobs, tops, offsets;
     for (const ShownToken& token : tokens) {
-        const std::string text = valid_utf8(token.chosen.bytes);
+        const std::string text = base::valid_utf8(token.chosen.bytes);
         texts.emplace_back(text);
         logprobs.emplace_back(token.chosen.logprob);
         offsets.emplace_back(std::exchange(offset, offset + characters_in(token)));
         json::object top;
-        for (const TokenLogprob& other : token.top) top.emplace(valid_utf8(other.bytes), other.logprob);  // the more probable of equal texts stays
+        for (const TokenLogprob& other : token.top) top.emplace(base::valid_utf8(other.bytes), other.logprob);  // the more probable of equal texts stays
         if (!token.top.empty()) top.emplace(text, token.chosen.logprob);
         tops.emplace_back(std::move(top));
     }

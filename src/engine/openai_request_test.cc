@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/schema_grammar.h"
 #include "engine/test_host.h"
+#include "schema/grammar.h"
 
 namespace fullstop::engine {
 namespace {
@@ -62,13 +62,13 @@ TEST(OpenAiRequest, NonsenseAboutUrgencyIsNamed) {
 TEST(OpenAiRequest, AResponseFormatReachesTheEngineAsAGrammar) {
     EXPECT_EQ(read(R"("response_format":{"type":"text"})").grammar, std::nullopt);
     EXPECT_EQ(read(R"("response_format":null)").grammar, std::nullopt);
-    EXPECT_EQ(read(R"("response_format":{"type":"json_object"})").grammar, json_object_grammar());
+    EXPECT_EQ(read(R"("response_format":{"type":"json_object"})").grammar, schema::json_object_grammar());
     const auto schema = read(R"("response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":{"const":"yes"}}})");
     EXPECT_THAT(schema.grammar.value_or(""), HasSubstr(R"(n0 ::= "\"yes\"")"));
     EXPECT_EQ(read(R"("response_format":{"type":"json_object","schema":{"const":"yes"}})").grammar, schema.grammar) << "as llama-server takes it";
     const auto text = parse_completion(Route::kText, R"({"prompt":"x","response_format":{"type":"json_object"}})");
     ASSERT_TRUE(text.has_value());
-    EXPECT_EQ(text->submission.grammar, json_object_grammar());
+    EXPECT_EQ(text->submission.grammar, schema::json_object_grammar());
 }
 
 TEST(OpenAiRequest, NonsenseAboutTheResponseFormatIsNamed) {

@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 
 #include "engine/request_readers.h"
-#include "engine/schema_grammar.h"
+#include "schema/grammar.h"
 
 namespace fullstop::engine {
 
@@ -15,9 +15,9 @@ namespace json = boost::json;
 namespace {
 
 std::string read_schema_into(const json::value& value, std::string_view place, CompletionRequest& out) {
-    const auto schema = read_schema(value);
-    if (!schema) return fmt::format("{} {}", place, schema.error());
-    out.submission.grammar = grammar_of(*schema);
+    const auto read = schema::read_schema(value);
+    if (!read) return fmt::format("{} {}", place, read.error());
+    out.submission.grammar = schema::grammar_of(*read);
     return {};
 }
 
@@ -32,8 +32,8 @@ std::string read_json_schema(const json::value& value, CompletionRequest& out) {
         if (key == "strict") return ".json_schema.strict is true or false";
         if (key != "schema") return fmt::format(".json_schema.{} is not honoured by this server", std::string_view(key));
     }
-    const json::value* schema = given.if_contains("schema");
-    return schema == nullptr ? ".json_schema.schema is missing" : read_schema_into(*schema, ".json_schema.schema", out);
+    const json::value* wanted = given.if_contains("schema");
+    return wanted == nullptr ? ".json_schema.schema is missing" : read_schema_into(*wanted, ".json_schema.schema", out);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string read_response_format(const json::value& value, CompletionRequest& ou
     if (const json::value* given = format->if_contains(detail))
         return name == "json_schema" ? read_json_schema(*given, out) : read_schema_into(*given, ".schema", out);
     if (name == "json_schema") return ".json_schema is missing";
-    out.submission.grammar = json_object_grammar();
+    out.submission.grammar = schema::json_object_grammar();
     return {};
 }
 

@@ -14,7 +14,6 @@ namespace fullstop::engine {
 using Reader = std::string (*)(const boost::json::value&, CompletionRequest&);
 
 // Values (request_values.cc)
-std::optional<std::int64_t> integer(const boost::json::value& value);
 std::optional<double> number(const boost::json::value& value);
 std::string read_number(const boost::json::value& value, double low, double high, double& out, std::string_view range);
 std::string read_flag(const boost::json::value& value, bool& out);

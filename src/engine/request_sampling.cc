@@ -1,6 +1,7 @@
 // Limits and chances: how long the answer may be and how its tokens are chosen.
 
 #include "engine/request_readers.h"
+#include "schema/integer.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ namespace fullstop::engine {
 namespace json = boost::json;
 
 std::string read_max_tokens(const json::value& value, CompletionRequest& out) {
-    const auto given = integer(value);
+    const auto given = schema::integer(value);
     if (!given || *given < 1) return "is a whole number of at least 1";
     if (out.submission.max_tokens && out.submission.max_tokens->count != *given)
         return "contradicts the other name of the same limit (max_tokens, max_completion_tokens)";
@@ -40,7 +41,7 @@ std::string read_stop(const json::value& value, CompletionRequest& out) {
 std::string read_seed(const json::value& value, CompletionRequest& out) {
     if (value.is_uint64())
         out.seed = value.get_uint64();
-    else if (const auto given = integer(value))
+    else if (const auto given = schema::integer(value))
         out.seed = static_cast<std::uint64_t>(*given);
     else
         return "is a whole number";
@@ -48,7 +49,7 @@ std::string read_seed(const json::value& value, CompletionRequest& out) {
 }
 
 std::string read_top_k(const json::value& value, CompletionRequest& out) {
-    const auto given = integer(value);
+    const auto given = schema::integer(value);
     if (!given || *given < -1) return "is a whole number; 0 or -1 turns it off";
     out.submission.sampling.top_k = std::max<std::int64_t>(0, *given);
     return {};
@@ -91,7 +92,7 @@ std::string read_chat_logprobs(const json::value& value, CompletionRequest& out)
 }
 
 std::string read_top_logprobs(const json::value& value, CompletionRequest& out) {
-    const auto given = integer(value);
+    const auto given = schema::integer(value);
     if (!given || *given < 0 || *given > kMaxTopLogprobs) return fmt::format("is a whole number from 0 to {}", kMaxTopLogprobs);
     out.top_logprobs = static_cast<int>(*given);
     return {};

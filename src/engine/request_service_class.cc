@@ -1,6 +1,7 @@
 // How urgent an answer is and what becomes of it when its time is over.
 
 #include "engine/request_readers.h"
+#include "schema/integer.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ std::string read_priority(const json::value& value, Submission& out) {
 }
 
 std::string read_deadline(const json::value& value, Submission& out) {
-    const auto given = integer(value);
+    const auto given = schema::integer(value);
     const std::int64_t most = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxDeadline).count();
     if (!given || *given < 1 || *given > most) return fmt::format(".deadline_ms is a whole number from 1 to {}", most);
     out.deadline = std::chrono::milliseconds(*given);

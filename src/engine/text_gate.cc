@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
 namespace fullstop::engine {
 namespace {
@@ -16,12 +16,12 @@ std::string take_characters(std::string& pending, std::size_t limit, bool all) {
     std::string out;
     std::size_t at = 0;
     while (at < limit) {
-        const auto [shape, length] = front_character(std::string_view(pending).substr(at));
-        if (!all && (shape == CharacterShape::kUnfinished || at + length > limit)) break;
-        if (shape == CharacterShape::kWhole)
+        const auto [shape, length] = base::front_character(std::string_view(pending).substr(at));
+        if (!all && (shape == base::CharacterShape::kUnfinished || at + length > limit)) break;
+        if (shape == base::CharacterShape::kWhole)
             out.append(pending, at, length);
         else
-            out += kReplacementCharacter;
+            out += base::kReplacementCharacter;
         at += length;
     }
     pending.erase(0, at);

@@ -11,7 +11,7 @@ import tempfile
 RANKS = {
     "base": 0,
     "answer": 1,
-    "wire": 2, "net": 2, "stats": 2, "store": 2,
+    "wire": 2, "net": 2, "schema": 2, "stats": 2, "store": 2,
     "probe": 3, "observe": 3, "judge": 3, "report": 3, "gateway": 3, "engine": 3, "plan": 3,
     "adapters/asio": 4, "adapters/llama": 4, "adapters/redis": 4, "adapters/sqlite": 4, "adapters/postgres": 4, "simulator": 4,
     "cli": 5,

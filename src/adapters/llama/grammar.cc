@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
 namespace fullstop::adapters::llama {
 namespace {
@@ -21,9 +21,9 @@ using Sampler = std::unique_ptr<llama_sampler, FreeSampler>;
 /// The unfinished character at the end of `bytes`; absent: some of them are no part of UTF-8.
 std::optional<std::string> unfinished(std::string_view bytes) {
     while (!bytes.empty()) {
-        const auto [shape, length] = engine::front_character(bytes);
-        if (shape == engine::CharacterShape::kBroken) return std::nullopt;
-        if (shape == engine::CharacterShape::kUnfinished) break;
+        const auto [shape, length] = base::front_character(bytes);
+        if (shape == base::CharacterShape::kBroken) return std::nullopt;
+        if (shape == base::CharacterShape::kUnfinished) break;
         bytes.remove_prefix(length);
     }
     return std::string(bytes);

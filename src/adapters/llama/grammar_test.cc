@@ -15,10 +15,10 @@
 
 #include "adapters/llama/backend.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "engine/engine.h"
 #include "engine/limits.h"
-#include "engine/schema_grammar.h"
-#include "engine/utf8.h"
+#include "schema/grammar.h"
 
 namespace fullstop::adapters::llama {
 namespace {
@@ -54,7 +54,7 @@ bool is_date_time(const std::string& text) {
 
 std::int64_t characters(std::string_view text) {
     std::int64_t count = 0;
-    for (; !text.empty(); ++count) text.remove_prefix(engine::front_character(text).second);
+    for (; !text.empty(); ++count) text.remove_prefix(base::front_character(text).second);
     return count;
 }
 
@@ -123,9 +123,9 @@ bool fulfils(const json::value& root, const json::value& schema, const json::val
 }
 
 std::string grammar_for(std::string_view schema) {
-    const auto read = engine::read_schema(json::parse(schema));
+    const auto read = schema::read_schema(json::parse(schema));
     EXPECT_TRUE(read.has_value()) << (read ? "" : read.error()) << "\n" << schema;
-    return read ? engine::grammar_of(*read) : "";
+    return read ? schema::grammar_of(*read) : "";
 }
 
 const std::vector<const char*> kSchemas = {
@@ -230,9 +230,9 @@ TEST(Grammar, LibllamaTakesWhateverIsComposedAndItsAnswersFulfilIt) {
     int answers = 0;
     for (int i = 0; i < 60; ++i) {
         const json::value schema = json::parse(composed(random, 3));
-        const auto read = engine::read_schema(schema);
+        const auto read = schema::read_schema(schema);
         if (!read) continue;
-        auto constraint = backend->constrain(engine::grammar_of(*read));
+        auto constraint = backend->constrain(schema::grammar_of(*read));
         ASSERT_TRUE(constraint.has_value()) << schema;
         const auto text = walk.text(**constraint);
         if (!text) continue;
@@ -252,10 +252,10 @@ TEST(Grammar, LibllamaTakesEveryPatternThatIsRead) {
     for (int i = 0; i < 20'000; ++i) {
         std::string pattern = "^";
         for (auto left = 2 + random.below(12); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
-        const auto read = engine::read_schema(json::object{{"type", "string"}, {"pattern", pattern + "$"}});
+        const auto read = schema::read_schema(json::object{{"type", "string"}, {"pattern", pattern + "$"}});
         if (!read) continue;
         ++taken;
-        EXPECT_TRUE(backend->constrain(engine::grammar_of(*read)).has_value()) << pattern;
+        EXPECT_TRUE(backend->constrain(schema::grammar_of(*read)).has_value()) << pattern;
     }
     EXPECT_GT(taken, 200);
 }
@@ -317,7 +317,7 @@ TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
         const double made = ms_since(begin);
         ASSERT_TRUE(constraint.has_value()) << name;
         double longest = 0;
-        const TokenId letter = backend->tokenize("a").back();  // what the patterns wait for
+        const TokenId letter = backend->tokenize("a").tokens.back();  // what the patterns wait for
         for (int i = 0; i < 40; ++i) {
             std::vector<TokenId> allowed = every;
             begin = std::chrono::steady_clock::now();

@@ -11,7 +11,7 @@
 #include <cctype>
 #include <vector>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
 namespace fullstop::adapters::llama {
 namespace {
@@ -70,7 +70,7 @@ void LengthBound::read(std::span<const std::string> pieces, bool drops_blanks) {
 }
 
 base::Tokens LengthBound::least_tokens(std::string_view text) const {
-    if (engine::first_invalid_byte(text)) return {};
+    if (base::first_invalid_byte(text)) return {};
     const std::uint64_t blank = share_[index(' ')];
     std::uint64_t shares = 0;
     for (std::size_t at = 0; at < text.size(); ++at) {

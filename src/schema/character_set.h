@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 class CharacterSet {
 public:
@@ -30,4 +30,4 @@ private:
     std::vector<Range> ranges_;
 };
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 /// `text` as GBNF spells a fixed text.
 std::string grammar_literal(std::string_view text);
@@ -16,4 +16,4 @@ std::string literal_tree(std::span<const std::string> texts);
 /// The most characters that may come next at any place of that tree.
 std::int64_t widest_branch(std::span<const std::string> texts);
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

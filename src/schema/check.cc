@@ -10,11 +10,11 @@
 #include <set>
 #include <string_view>
 
-#include "engine/json_schema.h"
-#include "engine/limits.h"
-#include "engine/literal_tree.h"
+#include "schema/json_schema.h"
+#include "schema/limits.h"
+#include "schema/literal_tree.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 /// Passes over all nodes until nothing changes. Nodes are looked at behind those they hold, so a pass settles all but cycles; a
@@ -178,4 +178,4 @@ std::string check_schema(const JsonSchema& schema) {
     return {};
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -1,13 +1,13 @@
 // Numbers of one length between two bounds: their first digit is that of the lower bound (then the rest is not below its rest),
 // one between (then the rest is free), or that of the upper bound.
-#include "engine/digit_ranges.h"
+#include "schema/digit_ranges.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 void add(std::string& out, std::string_view alternative) {
@@ -65,4 +65,4 @@ std::string decimal_ranges(std::int64_t low, std::int64_t high) {
     return out;
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

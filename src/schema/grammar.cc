@@ -1,5 +1,5 @@
 // One rule a node (n7), with further ones of its own behind a letter (n7t0), and rules for values of every schema.
-#include "engine/schema_grammar.h"
+#include "schema/grammar.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 #include <iterator>
 #include <utility>
 
-#include "engine/digit_ranges.h"
-#include "engine/excluded_names.h"
-#include "engine/limits.h"
-#include "engine/literal_tree.h"
+#include "schema/digit_ranges.h"
+#include "schema/excluded_names.h"
+#include "schema/limits.h"
+#include "schema/literal_tree.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 constexpr std::string_view kSharedRules = R"(ws ::= (" " | "\n" [ \t]{0,16})?
@@ -138,4 +138,4 @@ std::string grammar_of(const JsonSchema& schema) { return Writer(schema).write()
 
 std::string json_object_grammar() { return grammar_of({.nodes = {JsonObject{.properties = {}, .others = 1}, AnyJson{}}}); }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

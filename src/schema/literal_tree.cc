@@ -1,13 +1,13 @@
 // Sorted texts that begin alike stand beside each other, so every branch is a range of them.
-#include "engine/literal_tree.h"
+#include "schema/literal_tree.h"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 using Texts = std::span<const std::string>;
@@ -17,7 +17,7 @@ std::size_t common_length(Texts texts) {
     const std::string_view first = texts.front(), last = texts.back();
     std::size_t at = 0;
     while (at < first.size() && at < last.size()) {
-        const std::size_t length = front_character(first.substr(at)).second;
+        const std::size_t length = base::front_character(first.substr(at)).second;
         if (first.substr(at, length) != last.substr(at, length)) break;
         at += length;
     }
@@ -28,7 +28,7 @@ std::size_t common_length(Texts texts) {
 void for_each_branch(Texts texts, std::size_t at, const std::function<void(Texts)>& branch) {
     while (!texts.empty()) {
         const std::string_view first = texts.front();
-        const std::size_t length = at == first.size() ? 0 : front_character(first.substr(at)).second;
+        const std::size_t length = at == first.size() ? 0 : base::front_character(first.substr(at)).second;
         const auto end =
             std::ranges::find_if(texts.subspan(1), [&](std::string_view other) { return length == 0 || other.substr(at, length) != first.substr(at, length); });
         const auto count = static_cast<std::size_t>(end - texts.begin());
@@ -73,4 +73,4 @@ std::string grammar_literal(std::string_view text) {
 std::string literal_tree(Texts texts) { return tree(texts, 0); }
 std::int64_t widest_branch(Texts texts) { return widest(texts); }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

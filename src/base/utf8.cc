@@ -1,7 +1,7 @@
 // One character at a time; no table beyond the exceptions for the second byte.
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
-namespace fullstop::engine {
+namespace fullstop::base {
 
 std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
@@ -42,4 +42,4 @@ std::string valid_utf8(std::string_view bytes) {
     return out;
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::base

@@ -1,5 +1,5 @@
 // A tree of the names by their characters: a name that leaves the tree is free from there on, and one may end where no name does.
-#include "engine/excluded_names.h"
+#include "schema/excluded_names.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <map>
 #include <string_view>
 
-#include "engine/utf8.h"
+#include "base/utf8.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 struct Tree {
@@ -48,7 +48,7 @@ std::string excluded_names(std::span<const JsonObject::Property> names) {
         if (std::ranges::any_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; })) continue;
         Tree* at = &tree;
         for (std::size_t i = 0; i < name.size();) {
-            const std::size_t length = front_character(name.substr(i)).second;
+            const std::size_t length = base::front_character(name.substr(i)).second;
             at = &at->next[std::string(name.substr(i, length))];
             i += length;
         }
@@ -57,4 +57,4 @@ std::string excluded_names(std::span<const JsonObject::Property> names) {
     return fmt::format("\"\\\"\" ({}) \"\\\"\"", rest(tree));
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

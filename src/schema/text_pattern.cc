@@ -1,5 +1,5 @@
 // Recursive descent, one function a level: alternatives, sequence, repetition, atom, class.
-#include "engine/text_pattern.h"
+#include "schema/text_pattern.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <optional>
 #include <utility>
 
-#include "engine/character_set.h"
-#include "engine/limits.h"
-#include "engine/utf8.h"
+#include "base/utf8.h"
+#include "schema/character_set.h"
+#include "schema/limits.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 /// Groups within groups; each is a level of recursion, here and in libllama.
@@ -186,7 +186,7 @@ private:
 
     std::uint32_t next_character() {
         const std::string_view rest = pattern_.substr(at_);
-        const std::size_t length = front_character(rest).second;
+        const std::size_t length = base::front_character(rest).second;
         at_ += length;
         return code_point(rest.substr(0, length));
     }
@@ -255,4 +255,4 @@ private:
 
 std::expected<TextPattern, std::string> read_pattern(std::string_view pattern) { return PatternReader(pattern).read(); }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

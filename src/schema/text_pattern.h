@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 struct TextPattern {
     std::string grammar;         ///< in GBNF, without brackets around it and without the quotes of JSON
@@ -20,4 +20,4 @@ struct TextPattern {
 /// Errors: what of the pattern is not taken.
 std::expected<TextPattern, std::string> read_pattern(std::string_view pattern);
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "engine/text_pattern.h"
+#include "schema/text_pattern.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 /// Index into JsonSchema::nodes.
 using SchemaNodeId = std::size_t;
@@ -72,11 +72,11 @@ struct JsonSchema {
 };
 
 /// Errors: one sentence that names the place as a JSON pointer and what is wrong there. `schema` is nested no deeper than
-/// kMaxJsonDepth.
+/// the reader of the request allows.
 std::expected<JsonSchema, std::string> read_schema(const boost::json::value& schema);
 
 /// What no reader of single nodes can see: that it can be fulfilled at all, that oneOf excludes, and that no more beginnings of
 /// an answer have to be followed at once than limits.h allows. "" or the error.
 std::string check_schema(const JsonSchema& schema);
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

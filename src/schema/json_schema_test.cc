@@ -1,5 +1,5 @@
 // Which schemas are taken, and what is said about the others; the pieces of their grammars.
-#include "engine/json_schema.h"
+#include "schema/json_schema.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,13 +14,13 @@
 #include <set>
 
 #include "base/random.h"
-#include "engine/digit_ranges.h"
-#include "engine/excluded_names.h"
-#include "engine/limits.h"
-#include "engine/literal_tree.h"
-#include "engine/schema_grammar.h"
+#include "schema/digit_ranges.h"
+#include "schema/excluded_names.h"
+#include "schema/grammar.h"
+#include "schema/limits.h"
+#include "schema/literal_tree.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 namespace json = boost::json;
@@ -307,4 +307,4 @@ TEST(LiteralTree, HoldsExactlyItsTexts) {
 }
 
 }  // namespace
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

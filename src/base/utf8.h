@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace fullstop::engine {
+namespace fullstop::base {
 
 enum class CharacterShape {
     kWhole,
@@ -23,4 +23,4 @@ std::optional<std::size_t> first_invalid_byte(std::string_view text);
 std::string valid_utf8(std::string_view bytes);
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::base

@@ -1,6 +1,6 @@
 // The structure: which kind of schema stands at a place, and which keywords belong to it. Values of keywords are read in
-// schema_keywords.cc.
-#include "engine/json_schema.h"
+// keywords.cc.
+#include "schema/json_schema.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,10 +10,10 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "engine/limits.h"
-#include "engine/schema_reader.h"
+#include "schema/limits.h"
+#include "schema/reader.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 namespace json = boost::json;
 
@@ -198,4 +198,4 @@ std::expected<JsonSchema, std::string> read_schema(const json::value& schema) {
     return read;
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -4,12 +4,12 @@
 #include <span>
 #include <string>
 
-#include "engine/json_schema.h"
+#include "schema/json_schema.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 /// Any JSON text but these names, with its quotes. Where it could still become one of them no escape may come, so that none is
 /// written in another way. In GBNF; uses the rule `char`.
 std::string excluded_names(std::span<const JsonObject::Property> names);
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "engine/json_schema.h"
+#include "schema/json_schema.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 class SchemaReader {
 public:
@@ -54,4 +54,4 @@ private:
     std::string wrong_{};
 };
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

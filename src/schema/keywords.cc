@@ -6,11 +6,11 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "engine/limits.h"
-#include "engine/request_readers.h"
-#include "engine/schema_reader.h"
+#include "schema/integer.h"
+#include "schema/limits.h"
+#include "schema/reader.h"
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 
 namespace json = boost::json;
 
@@ -198,4 +198,4 @@ std::optional<std::int64_t> SchemaReader::bound(const Place& place, const json::
     return included ? *value : *value + inwards;
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema

@@ -1,12 +1,12 @@
 // Ranges are sorted where that matters, by opposite().
-#include "engine/character_set.h"
+#include "schema/character_set.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-namespace fullstop::engine {
+namespace fullstop::schema {
 namespace {
 
 constexpr std::uint32_t kLastCharacter = 0x10FFFF;
@@ -44,4 +44,4 @@ CharacterSet::Spelling CharacterSet::spelling() const {
     return out;
 }
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::schema
