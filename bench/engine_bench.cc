@@ -58,8 +58,7 @@ std::string prompt_of(const engine::Backend& backend, std::int64_t length, int n
 class Bench {
 public:
     Bench(engine::Backend& backend, const Settings& settings)
-        : backend_(backend),
-          engine_(backend, {.host_memory = base::Bytes{0}, .itl_target = settings.itl_target, .cost = settings.itl_target ? costs(backend) : std::nullopt}) {
+        : engine_(backend, {.host_memory = base::Bytes{0}, .itl_target = settings.itl_target, .cost = settings.itl_target ? costs(backend) : std::nullopt}) {
         for (engine::TokenId token = 0; token < backend.facts().vocabulary; ++token)
             if (backend.is_end(token)) sampling_.logit_bias.emplace_back(token, -1e9F);
         sampling_.temperature = 0;
@@ -69,11 +68,8 @@ public:
     Bench(const Bench&) = delete;
     Bench& operator=(const Bench&) = delete;
 
-    void ask(engine::SequenceId id, std::int64_t prompt, std::int64_t tokens) {
-        engine_.submit(
-            now(),
-            {.id = id, .arrived = now(), .prompt = prompt_of(backend_, prompt, static_cast<int>(id)), .sampling = sampling_, .max_tokens = Tokens{tokens}},
-            events_);
+    void ask(engine::SequenceId id, std::string prompt, std::int64_t tokens) {
+        engine_.submit(now(), {.id = id, .arrived = now(), .prompt = std::move(prompt), .sampling = sampling_, .max_tokens = Tokens{tokens}}, events_);
     }
     /// False: nothing to do.
     bool step() {
@@ -100,7 +96,6 @@ private:
         return engine::CostModel::fit(std::move(measured.passes)).value();
     }
 
-    engine::Backend& backend_;
     engine::Engine engine_;
     engine::Sampling sampling_;
     engine::EngineEvents events_;
@@ -109,7 +104,7 @@ private:
 
 void decode(engine::Backend& backend, const Settings& settings, int batch) {
     Bench bench(backend, settings);
-    for (int id = 1; id <= batch; ++id) bench.ask(static_cast<engine::SequenceId>(id), settings.prompt, settings.tokens + 64);
+    for (int id = 1; id <= batch; ++id) bench.ask(static_cast<engine::SequenceId>(id), prompt_of(backend, settings.prompt, id), settings.tokens + 64);
     const auto began = now();
     for (std::size_t first = 0; first < static_cast<std::size_t>(batch) && bench.step();)
         for (const auto& event : bench.take())
@@ -131,7 +126,8 @@ void decode(engine::Backend& backend, const Settings& settings, int batch) {
 void long_prompt(engine::Backend& backend, const Settings& settings) {
     constexpr engine::SequenceId kLong = 8;
     Bench bench(backend, settings);
-    for (engine::SequenceId id = 1; id < kLong; ++id) bench.ask(id, 32, 400);
+    const std::string question = prompt_of(backend, settings.long_prompt, kLong);  // which takes longer than a step
+    for (engine::SequenceId id = 1; id < kLong; ++id) bench.ask(id, prompt_of(backend, 32, static_cast<int>(id)), 400);
     for (int i = 0; i < 60; ++i) bench.step();
     std::vector<double> before, during;
     const auto read = [&](std::vector<double>& into) {
@@ -146,7 +142,7 @@ void long_prompt(engine::Backend& backend, const Settings& settings) {
     bench.take();
     for (int i = 0; i < 20; ++i) bench.step();
     read(before);
-    bench.ask(kLong, settings.long_prompt, 10);
+    bench.ask(kLong, question, 10);
     const auto came = now();
     while (bench.step() && !read(during)) {
     }

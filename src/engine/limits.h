@@ -13,13 +13,13 @@ namespace fullstop::engine {
 // name                                   value                         at the limit
 /// KV is accounted in blocks: small enough that a sequence wastes at most 15 tokens, large enough that counting is free.
 inline constexpr base::Tokens kBlockTokens{16};
-/// Prompt rows computed beside running answers in one step. On two CPU cores a row costs 2 to 3 ms, so everybody's next
-/// token comes at most about 0.2 s late.                                          the rest of the prompt waits for the next step
+/// Prompt rows computed beside running answers in one step, without a latency target. On two CPU cores a row of the built-in
+/// model costs 4 to 6 ms, so next tokens come up to 0.4 s late meanwhile.          the rest of the prompt waits for the next step
 inline constexpr base::Tokens kPrefillRowsBesideDecodes{64};
 /// Prompt rows in one step when nobody is waiting for a next token; also bounds how late a cancellation is seen.   same
 inline constexpr base::Tokens kPrefillRowsAlone{256};
 /// Prompt rows that every step computes for the first unfinished prompt, whatever a latency target says.   later tokens come late
-inline constexpr base::Tokens kLeastPrefillRows{8};
+inline constexpr base::Tokens kLeastPrefillRows{4};
 /// Answers that a forecast looks back on: enough for a quantile, few enough to follow another kind of load.   older ones are forgotten
 inline constexpr std::size_t kForecastAnswers = 64;
 /// After this long a waiting or running answer rises by one class; after two or three times it stands above all classes and

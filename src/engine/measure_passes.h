@@ -28,7 +28,7 @@ inline constexpr MeasurePlan kThoroughly = {
     .budget = std::chrono::seconds(90), .most_rows = 256, .deepest_alone = 1024, .walks_alone = 6, .repeats = 5, .depths = {32, 256, 512}};
 /// For a server that starts, and corrects what it knows with every step.
 inline constexpr MeasurePlan kBriefly = {
-    .budget = std::chrono::seconds(10), .most_rows = 128, .deepest_alone = 512, .walks_alone = 2, .repeats = 3, .depths = {16, 64, 160}};
+    .budget = std::chrono::seconds(10), .most_rows = 128, .deepest_alone = 1024, .walks_alone = 2, .repeats = 3, .depths = {16, 64, 160}};
 
 struct MeasuredCosts {
     std::vector<CostPoint> passes;

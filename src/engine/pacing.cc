@@ -1,5 +1,5 @@
-// The margin is such that 99 of 100 steps are in time, given what estimates missed by lately: the surer they are, the more of
-// the time is used.
+// The margin is three deviations of what estimates missed by lately: the surer they are, the more of the time is used. One step
+// of a hundred may be late, and what is missed is no normal distribution.
 #include "engine/pacing.h"
 
 #include <algorithm>
@@ -8,11 +8,10 @@
 
 namespace fullstop::engine {
 
-/// A hundredth of a normal distribution lies above so many standard deviations.
-constexpr double kOneInHundred = 2.326;
+constexpr double kDeviations = 3;
 
 base::Tokens Pacing::prompt_rows(const StepShape& step, base::Tokens position, base::Tokens most, base::Duration left, base::Tokens foreign) const {
-    const auto budget = std::chrono::duration_cast<base::Duration>(left / cost_->slack(kOneInHundred));
+    const auto budget = std::chrono::duration_cast<base::Duration>(left / cost_->slack(kDeviations));
     return std::max(std::min(most, kLeastPrefillRows), cost_->largest_prefill(step, position, most, budget, foreign));
 }
 

@@ -98,7 +98,7 @@ TEST(Pacing, OnAMachineWhoseStepsVaryNearlyAllGapsAreWithinTheTarget) {
 
 TEST(Pacing, ATargetThatCannotBeMetStillLetsThePromptAdvance) {
     Paced paced({.itl_target = 1ms, .cost = known()});
-    EXPECT_EQ(paced.longest_gap(), cost_of(7 + 8));
+    EXPECT_EQ(paced.longest_gap(), cost_of(7 + 4));
 }
 
 TEST(Pacing, AnswersSayWhetherTheTargetsWereMet) {
