@@ -52,11 +52,7 @@ SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine
                              cost.model);
     const base::Bytes host = SimulatedBackend::kBytesPerToken * plan.host_memory.count;
     ServingRun run(backend,
-                   {.max_queue = plan.max_queue,
-                    .admission = setting.admission,
-                    .host_memory = host,
-                    .itl_target = plan.itl_target,
-                    .cost = cost.model},
+                   {.max_queue = plan.max_queue, .admission = setting.admission, .host_memory = host, .itl_target = plan.itl_target, .cost = cost.model},
                    load_of(plan, setting), std::move(watch));
     bool more = true;
     while (more && !stop(run)) more = run.advance();
