@@ -80,9 +80,9 @@ def first_token(settings, results):
         port = shared_pool.free_port()
         with shared_pool.Server(command(port), port):
             model = shared_pool.model_of(port)
-            shared_pool.one_answer(port, model, "warming up", argparse.Namespace(tokens=8))
+            shared_pool.one_answer(port, model, "warming up", argparse.Namespace(tokens=8, seeds=1))
             for topic in shared_pool.TOPICS:
-                found = shared_pool.one_answer(port, model, topic, argparse.Namespace(tokens=4))[2]
+                found = shared_pool.one_answer(port, model, topic, argparse.Namespace(tokens=4, seeds=1))[2]
                 results["idle", name, ""].append(found * 1e3)
                 time.sleep(0.1)
 
