@@ -154,6 +154,19 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
     EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
 }
 
+TEST(HttpService, ALimitBeyondEveryWindowIsRefusedWithTheNumbersAndEndsNothing) {
+    Host host;
+    for (const char* huge : {"9223372036854775807", "9223372036854775800", "18446744073709551615", "9007199254740993", "1e30", "1e308"}) {
+        const auto id = host.chat(fmt::format(R"("max_tokens":{})", huge));
+        host.run();
+        EXPECT_EQ(host.read(id).status, 400) << huge;
+        EXPECT_THAT(host.body(id), HasSubstr("ask for at most")) << huge;
+    }
+    const auto after = host.chat(R"("max_tokens":3)");
+    host.run();
+    EXPECT_EQ(host.read(after).status, 200);
+}
+
 TEST(HttpService, APromptThatWasNotReadHasNoNumberOfTokensButALeast) {
     TestBackend backend(base::Tokens{32});
     backend.surely_from = 1000;

@@ -48,6 +48,9 @@ inline constexpr base::Duration kHeartbeat = std::chrono::seconds(10);
 inline constexpr std::size_t kDefaultMaxQueue = 64;
 /// Sequences at once: libllama has 256 sequence ids, some are needed for padding.  usage error
 inline constexpr int kMaxSequences = 200;
+/// A count of tokens in a request: above every window there is, and far from where sums overflow. 2^63 - 1 is a common "no limit".
+///                                                                                 taken for this one
+inline constexpr base::Tokens kMostTokens{1'000'000'000};
 /// Stop strings of one request. OpenAI allows 4; text is searched for each of them at every token.   400
 inline constexpr std::size_t kMaxStopStrings = 16;
 /// Length of one stop string: text that might begin one is held back.              400

@@ -16,7 +16,8 @@ namespace fullstop::engine {
 namespace json = boost::json;
 
 std::string read_max_tokens(const json::value& value, CompletionRequest& out) {
-    const auto given = schema::integer(value);
+    const auto size = number(value);
+    const auto given = size && *size >= static_cast<double>(kMostTokens.count) ? kMostTokens.count : schema::integer(value);
     if (!given || *given < 1) return "is a whole number of at least 1";
     if (out.submission.max_tokens && out.submission.max_tokens->count != *given)
         return "contradicts the other name of the same limit (max_tokens, max_completion_tokens)";
@@ -51,7 +52,7 @@ std::string read_seed(const json::value& value, CompletionRequest& out) {
 std::string read_top_k(const json::value& value, CompletionRequest& out) {
     const auto given = schema::integer(value);
     if (!given || *given < -1) return "is a whole number; 0 or -1 turns it off";
-    out.submission.sampling.top_k = std::max<std::int64_t>(0, *given);
+    out.submission.sampling.top_k = std::clamp<std::int64_t>(*given, 0, kMostTokens.count);
     return {};
 }
 

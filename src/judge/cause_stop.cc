@@ -22,7 +22,6 @@ using answer::Confidence;
 using answer::Record;
 
 constexpr std::array<std::string_view, 5> kStopStringFields = {"stopping_word", "stop_str", "matched_stop", "stop_reason", "stop_sequence"};
-constexpr std::array<std::string_view, 3> kEosWords = {"eos", "stop_token", "eos_token"};
 
 /// Text in a field that names the matched stop string. A number is a token id: EOS, not a string.
 std::optional<std::pair<std::string, std::string>> matched_string(const Record& record) {
@@ -38,8 +37,8 @@ std::optional<std::pair<std::string, std::string>> matched_string(const Record& 
 }
 
 bool says_eos(const Record& record) {
-    return std::ranges::any_of(record.stop_details, [](const auto& detail) { return std::ranges::find(kEosWords, detail.second) != kEosWords.end(); }) ||
-           (record.end.reason && std::ranges::find(kEosWords, *record.end.reason) != kEosWords.end());
+    const auto names_it = [](const auto& detail) { return answer::names_end_token(detail.second); };
+    return std::ranges::any_of(record.stop_details, names_it) || (record.end.reason && answer::names_end_token(*record.end.reason));
 }
 
 bool open_alone(const Context& context) {

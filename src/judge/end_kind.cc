@@ -1,52 +1,10 @@
 #include "judge/end_kind.h"
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 namespace fullstop::judge {
-namespace {
 
 using answer::Transport;
 
-// finish_reason, done_reason, stop_type, eos_reason of the servers in the catalogue.
-constexpr std::array<std::pair<std::string_view, EndKind>, 26> kWords = {{
-    {"stop", EndKind::kStop},
-    {"eos", EndKind::kStop},
-    {"eos_token", EndKind::kStop},
-    {"stop_token", EndKind::kStop},
-    {"end_turn", EndKind::kStop},
-    {"eosFound", EndKind::kStop},
-    {"stop_sequence", EndKind::kStopString},
-    {"stop_string", EndKind::kStopString},
-    {"word", EndKind::kStopString},
-    {"stopStringFound", EndKind::kStopString},
-    {"tool_calls", EndKind::kToolCalls},
-    {"function_call", EndKind::kToolCalls},
-    {"tool_use", EndKind::kToolCalls},
-    {"length", EndKind::kLength},
-    {"limit", EndKind::kLength},
-    {"max_tokens", EndKind::kLength},
-    {"max_new_tokens", EndKind::kLength},
-    {"contextLengthReached", EndKind::kLength},
-    {"maxPredictedTokensReached", EndKind::kLength},
-    {"abort", EndKind::kAbort},
-    {"cancelled", EndKind::kAbort},
-    {"error", EndKind::kError},
-    {"repetition", EndKind::kRepetition},
-    {"content_filter", EndKind::kFilter},
-    {"load", EndKind::kLoad},
-    {"unload", EndKind::kLoad},
-}};
-
-}  // namespace
-
-EndKind end_kind(const answer::Record& record) {
-    if (!record.end.reason || record.end.reason->empty() || *record.end.reason == "null") return EndKind::kNone;
-    for (const auto& [word, kind] : kWords)
-        if (word == *record.end.reason) return kind;
-    return EndKind::kOther;
-}
+EndKind end_kind(const answer::Record& record) { return answer::finish_kind(record.end.reason.value_or("")); }
 
 std::string reason_word(const answer::Record& record) { return record.end.reason.value_or("none"); }
 

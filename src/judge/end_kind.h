@@ -1,26 +1,15 @@
-// What an answer's own end facts say, before any cause is named: the raw finish word sorted into kinds, and whether the
-// answer looks whole. Dialects differ in words; the kinds are what the causes are written in.
+// What an answer's own end facts say, before any cause is named: the kind of its finish word (answer/finish_word.h), and
+// whether the answer looks whole.
 #pragma once
 
 #include <string>
 
+#include "answer/finish_word.h"
 #include "answer/record.h"
 
 namespace fullstop::judge {
 
-enum class EndKind {
-    kNone,        ///< no finish reason
-    kStop,        ///< stop, eos, eos_token, end_turn
-    kStopString,  ///< stop_sequence, word: the word itself names a stop string
-    kToolCalls,
-    kLength,
-    kAbort,
-    kError,
-    kRepetition,
-    kFilter,
-    kLoad,   ///< Ollama: nothing was asked
-    kOther,  ///< a word nobody documented
-};
+using EndKind = answer::FinishKind;
 
 EndKind end_kind(const answer::Record& record);
 

@@ -118,6 +118,13 @@ TEST(Unplanted, AnEvenServerIsUnaffected) {
     EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected) << judge(planted.run()).verdict.headline;
 }
 
+TEST(Unplanted, AServerWithTheFinishWordsOf2023IsUnaffected) {
+    PlantedRun planted({.seed = 8});
+    for (answer::Record& record : planted.run().records)
+        if (record.end.reason == "stop") record.end.reason = "stopped_eos";
+    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected) << judge(planted.run()).verdict.headline;
+}
+
 TEST(Unplanted, EnoughAnswersMakeTheVerdictFirm) {
     PlantedRun planted({.seed = 9, .repeat = 20});
     const Judgement verdict = judge(planted.run()).verdict;

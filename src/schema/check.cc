@@ -68,7 +68,7 @@ NodeFacts facts_of(const AnyJson&, const AllFacts&) { return {true, kAnything, 1
 NodeFacts facts_of(const AnyNumber&, const AllFacts&) { return {true, kDigit, 6}; }
 NodeFacts facts_of(const WholeNumber&, const AllFacts&) { return {true, kDigit, 8}; }
 NodeFacts facts_of(const BoundedNumber&, const AllFacts&) { return {true, kDigit, 16}; }
-NodeFacts facts_of(const JsonText& node, const AllFacts&) { return {true, kQuote, std::max<std::int64_t>(4, node.pattern.positions)}; }
+NodeFacts facts_of(const JsonText& node, const AllFacts&) { return {true, kQuote, std::max<std::int64_t>(4, node.pattern.widest)}; }
 NodeFacts facts_of(const JsonLiterals& node, const AllFacts&) {
     std::uint8_t first = 0;
     for (const std::string& text : node.texts) first |= first_of(text);
@@ -99,7 +99,8 @@ NodeFacts facts_of(const Alternatives& node, const AllFacts& facts) {
     for (const SchemaNodeId id : node.nodes) {
         out.ends = out.ends || facts[id].ends;
         out.first |= facts[id].first;
-        out.branches = together ? out.branches + facts[id].branches : std::max(out.branches, facts[id].branches);
+        // Alternatives that begin alike count twice: in a list each of them may be followed by each.
+        out.branches = together ? out.branches + 2 * facts[id].branches : std::max(out.branches, facts[id].branches);
     }
     return out;
 }

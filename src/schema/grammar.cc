@@ -69,8 +69,18 @@ private:
             case TextForm::kTime: return rule(R"(n{} ::= "\"" time "\"")", id_);
             case TextForm::kDateTime: return rule(R"(n{} ::= "\"" date "T" time "\"")", id_);
             case TextForm::kUuid: return rule(R"(n{} ::= "\"" uuid "\"")", id_);
-            case TextForm::kPattern: return rule(R"(n{} ::= "\"" ({}) "\"")", id_, node.pattern.grammar);
+            case TextForm::kPattern: return pattern(node.pattern);
             case TextForm::kFree: return rule(R"(n{} ::= "\"" {} "\"")", id_, repeated("char", node.least, node.most));
+        }
+    }
+    /// n7p3: what may follow in state 3.
+    void pattern(const TextPattern& automaton) {
+        rule(R"(n{0} ::= "\"" n{0}p0 "\"")", id_);
+        for (std::size_t i = 0; i < automaton.states.size(); ++i) {
+            const auto& [ends, ways] = automaton.states[i];
+            std::string all = ends ? R"("")" : "";
+            for (const auto& [character, to] : ways) all += fmt::format("{}{} n{}p{}", all.empty() ? "" : " | ", character, id_, to);
+            rule("n{}p{} ::= {}", id_, i, all);
         }
     }
     void rules(const Alternatives& node) {

@@ -253,13 +253,17 @@ TEST(TextPattern, WhatIsNotHonouredIsSaid) {
         {"^*a$", "the * at byte 1"},
         {"^a**$", "behind another"},
         {"^a+?$", "behind another"},
-        {"^(a*)*$", "may be empty"},
-        {"^(a|)+$", "may be empty"},
+        {"^(a*)*$", "taken"},
+        {"^(a|)+$", "taken"},
+        {"^(){2000}(((){2000}){2000}){2000}$", "taken"},
+        {"^" + std::string(5000, 'a') + "$", "more than 4096 bytes"},
+        {"^[ab]*a[ab]{20}$", "states"},
         {"^a{3,2}$", "a repetition"},
         {"^a{x}$", "a repetition"},
         {"^a{0}$", "a repetition"},
         {"^a{99999}$", "a repetition"},
-        {"^.{200}$", "more than 128"},
+        {"^.{200}$", "taken"},
+        {"^.{300}$", "more than 256"},
         {"^(a{50}){50}$", "more than"},
         {"^[b-a]$", "backwards"},
         {"^[]$", "allows control"},
@@ -271,8 +275,51 @@ TEST(TextPattern, WhatIsNotHonouredIsSaid) {
         {"^" + std::string(30, '(') + "a" + std::string(30, ')') + "$", "nested deeper"},
     };
     for (const auto& [pattern, words] : all) {
-        const auto read = read_pattern(pattern);
+        std::size_t work = kMaxPatternWork;
+        const auto read = read_pattern(pattern, work);
         EXPECT_THAT(read ? "taken" : read.error(), HasSubstr(words)) << pattern;
+    }
+}
+
+/// Whether a place spelled as ranges of code points allows `c`.
+bool allows(std::string_view spelling, char c) {
+    const auto code = [&](std::size_t at) { return std::stoul(std::string(spelling.substr(at + 2, 8)), nullptr, 16); };
+    for (std::size_t at = spelling.find("\\U"); at != std::string_view::npos; at = spelling.find("\\U", at + 21))
+        if (code(at) <= static_cast<unsigned char>(c) && static_cast<unsigned char>(c) <= code(at + 11)) return true;
+    return false;
+}
+
+/// Whether `text`, of characters that need no escape, walks through the automaton to an end.
+bool reads(const TextPattern& pattern, std::string_view text) {
+    std::size_t state = 0;
+    for (const char c : text) {
+        std::vector<std::size_t> to;
+        for (const auto& way : pattern.states[state].ways)
+            if (allows(way.character, c)) to.push_back(way.to);
+        EXPECT_LE(to.size(), 1U) << "one way for each next character";
+        if (to.empty()) return false;
+        state = to.front();
+    }
+    return pattern.states[state].ends;
+}
+
+TEST(TextPattern, ReadsWhatARegularExpressionReadsWithOneWayForEachCharacter) {
+    base::Random random(5);
+    for (const char* pattern :
+         {"^(a*|b*)(a*|b*)(a|ab)(c|bcd)?$", "^[ab]*a[ab]{3}$", "^(a|b){2,4}c+$", "^((ab?)*c){0,2}$", "^(a?){5}b{2,}$", "^$", "^([a-c]|bb)*a$"}) {
+        std::size_t work = kMaxPatternWork;
+        const auto read = read_pattern(pattern, work);
+        ASSERT_TRUE(read) << read.error();
+        const std::regex expected(pattern);
+        int hits = 0;
+        for (int i = 0; i < 400; ++i) {
+            std::string text;
+            for (auto left = random.below(9); left > 0; --left) text += "abcd"[random.below(4)];
+            const bool fits = std::regex_match(text, expected);
+            hits += fits ? 1 : 0;
+            EXPECT_EQ(reads(*read, text), fits) << pattern << " " << text;
+        }
+        EXPECT_GT(hits, 0) << pattern;
     }
 }
 
@@ -284,10 +331,12 @@ TEST(Garbage, patterns_of_shuffled_signs_are_taken_or_refused_with_a_sentence) {
         std::string pattern = "^";
         for (auto left = random.below(10); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
         pattern += '$';
-        const auto read = read_pattern(pattern);
+        std::size_t work = kMaxPatternWork;
+        const auto read = read_pattern(pattern, work);
         if (read) {
             ++taken;
-            EXPECT_LE(read->positions, kMaxSchemaBranches);
+            EXPECT_LE(read->states.size(), kMaxPatternStates);
+            for (const auto& state : read->states) EXPECT_TRUE(state.ends || !state.ways.empty()) << "a text can always go on or end: " << pattern;
         } else {
             EXPECT_GT(read.error().size(), 10U) << pattern;
         }

@@ -120,8 +120,7 @@ SchemaNode SchemaReader::list(const Place& place, const json::object& schema) {
     const json::value *items = schema.if_contains("items"), *first = schema.if_contains("prefixItems");
     if (first == nullptr) {
         const json::value anything = true;
-        repetitions_ += most.value_or(least.value_or(0));
-        if (repetitions_ > kMaxSchemaRepetitions) fail(place, fmt::format("the counts of this schema add up to more than {}", kMaxSchemaRepetitions));
+        count_rules(place, most.value_or(least.value_or(0)));
         return JsonList{.item = add({items == nullptr ? &anything : items, place.path + "/items"}), .least = least.value_or(0), .most = most};
     }
     if (!first->is_array() || first->get_array().empty()) return fail(place, "prefixItems is a list of at least one schema"), JsonTuple{};
@@ -138,8 +137,7 @@ SchemaNode SchemaReader::list(const Place& place, const json::object& schema) {
 SchemaNode SchemaReader::text(const Place& place, const json::object& schema) {
     const auto least = count(place, schema, "minLength"), most = count(place, schema, "maxLength");
     if (least && most && *least > *most) fail(place, "minLength is above maxLength");
-    repetitions_ += most.value_or(least.value_or(0));
-    if (repetitions_ > kMaxSchemaRepetitions) fail(place, fmt::format("the counts of this schema add up to more than {}", kMaxSchemaRepetitions));
+    count_rules(place, most.value_or(least.value_or(0)));
     JsonText out{.least = least.value_or(0), .most = most};
     if (const json::value* format = schema.if_contains("format")) {
         const auto form = format->is_string() ? text_form(format->get_string()) : std::nullopt;
@@ -154,10 +152,17 @@ SchemaNode SchemaReader::text(const Place& place, const json::object& schema) {
 void SchemaReader::read_text_pattern(const Place& place, const json::value& pattern, JsonText& out) {
     if (!pattern.is_string()) return fail(place, "pattern is a text");
     if (out.form != TextForm::kFree || out.least > 0 || out.most) return fail(place, "pattern beside a length or a format is not honoured");
-    auto read = read_pattern(pattern.get_string());
+    auto read = read_pattern(pattern.get_string(), pattern_work_);
     if (!read) return fail(place, "pattern: " + read.error());
     out.form = TextForm::kPattern;
     out.pattern = std::move(*read);
+    count_rules(place, std::ssize(out.pattern.states));
+}
+
+void SchemaReader::count_rules(const Place& place, std::int64_t more) {
+    repetitions_ += more;
+    if (repetitions_ > kMaxSchemaRepetitions)
+        fail(place, fmt::format("the counts of this schema and the states of its patterns add up to more than {}", kMaxSchemaRepetitions));
 }
 
 SchemaNode SchemaReader::whole_number(const Place& place, const json::object& schema) {

@@ -20,8 +20,16 @@ inline constexpr std::size_t kMaxSchemaNameBytes = 256;
 inline constexpr std::size_t kMaxExcludedNameBytes = 4096;
 /// A count in minLength, maxLength, minItems or maxItems: beyond it libllama would take "at most" for "any number".   400
 inline constexpr std::int64_t kMaxSchemaCount = 2000;
-/// All those counts together: libllama makes a rule of each repetition.            400
+/// All those counts and the states of all patterns together: libllama makes a rule of each.   400
 inline constexpr std::int64_t kMaxSchemaRepetitions = 10'000;
+/// A pattern as it is written.                                                        400
+inline constexpr std::size_t kMaxPatternBytes = 4096;
+/// Characters that a pattern names, repetitions counted.                             400
+inline constexpr std::size_t kMaxPatternPlaces = 256;
+/// States of the automaton of a pattern; each is a rule of the grammar. 2^n for n places in the worst case: ^[ab]*a[ab]{20}$.   400
+inline constexpr std::size_t kMaxPatternStates = 512;
+/// Ends of ranges of characters looked at while the automata of a schema are made: some 5 ms.   400
+inline constexpr std::size_t kMaxPatternWork = 50'000;
 /// Beginnings of an answer that a grammar has to follow at once (optional properties in a row, alternatives that begin alike):
 /// libllama looks at each for every token, up to 1 us, and for some at the whole vocabulary; 128 cost up to 0.1 and 50 ms.   400
 inline constexpr std::int64_t kMaxSchemaBranches = 128;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "schema/json_schema.h"
+#include "schema/limits.h"
 
 namespace fullstop::schema {
 
@@ -38,6 +39,7 @@ private:
     SchemaNode list(const Place& place, const boost::json::object& schema);
     SchemaNode text(const Place& place, const boost::json::object& schema);
     void read_text_pattern(const Place& place, const boost::json::value& pattern, JsonText& out);
+    void count_rules(const Place& place, std::int64_t more);
     SchemaNode number(const Place& place, const boost::json::object& schema);
     SchemaNode whole_number(const Place& place, const boost::json::object& schema);
     std::optional<std::int64_t> count(const Place& place, const boost::json::object& schema, std::string_view key);
@@ -51,6 +53,7 @@ private:
     std::deque<std::pair<SchemaNodeId, Place>> waiting_{};  ///< targets that were not read yet
     std::size_t literals_ = 0, excluded_bytes_ = 0;
     std::int64_t repetitions_ = 0;
+    std::size_t pattern_work_ = kMaxPatternWork;
     std::string wrong_{};
 };
 

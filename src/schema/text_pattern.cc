@@ -1,5 +1,4 @@
 // Recursive descent, one function a level: alternatives, sequence, repetition, atom, class.
-#include "schema/text_pattern.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +11,8 @@
 #include "base/utf8.h"
 #include "schema/character_set.h"
 #include "schema/limits.h"
+#include "schema/pattern_automaton.h"
+#include "schema/text_pattern.h"
 
 namespace fullstop::schema {
 namespace {
@@ -62,27 +63,31 @@ std::optional<CharacterSet> named_set(char name) {
     return name >= 'a' ? set : set.opposite();
 }
 
+/// A part of the pattern by its places (Glushkov's construction): where it may begin and end, and whether it may be empty.
+struct Piece {
+    PlaceSet first, last;
+    bool may_be_empty = true;
+};
+
 class PatternReader {
 public:
     explicit PatternReader(std::string_view pattern) : pattern_(pattern) {}
 
-    std::expected<TextPattern, std::string> read() {
+    std::expected<Places, std::string> read() {
+        if (pattern_.size() > kMaxPatternBytes) fail(fmt::format("it has more than {} bytes", kMaxPatternBytes));
         if (!take('^')) fail("it begins with ^ and ends with $, or it could stand anywhere in a longer text");
         const Piece whole = sequence(0);
         if (at_end() && wrong_.empty()) fail("it ends with $, or more could follow");
         if (wrong_.empty() && peek() == '|') fail("alternatives of the whole stand in a group: ^(a|b)$");
         if (!take('$') || !at_end()) fail(fmt::format("what stands at byte {} is not honoured", at_));
         if (!wrong_.empty()) return std::unexpected(std::move(wrong_));
-        return TextPattern{whole.grammar.empty() ? "\"\"" : whole.grammar, whole.positions};
+        places_.first = whole.first;
+        places_.last = whole.last;
+        places_.may_be_empty = whole.may_be_empty;
+        return std::move(places_);
     }
 
 private:
-    struct Piece {
-        std::string grammar;
-        std::int64_t positions = 0;
-        bool may_be_empty = true;
-    };
-
     bool at_end() const { return at_ >= pattern_.size(); }
     char peek() const { return at_end() ? '\0' : pattern_[at_]; }
     bool take(char c) {
@@ -98,51 +103,72 @@ private:
 
     Piece alternatives(int depth) {
         Piece out = sequence(depth);
-        if (out.grammar.empty()) out.grammar = "\"\"";
         while (take('|')) {
             const Piece next = sequence(depth);
-            out.grammar += " | " + (next.grammar.empty() ? std::string("\"\"") : next.grammar);
-            out.positions += next.positions;
-            out.may_be_empty = out.may_be_empty || next.may_be_empty;
+            out = {out.first | next.first, out.last | next.last, out.may_be_empty || next.may_be_empty};
         }
         return out;
     }
 
     Piece sequence(int depth) {
         Piece out;
-        while (!at_end() && peek() != '|' && peek() != ')' && peek() != '$') {
-            const Piece next = repeated(atom(depth));
-            out.grammar += (out.grammar.empty() ? "" : " ") + next.grammar;
-            out.positions += next.positions;
-            out.may_be_empty = out.may_be_empty && next.may_be_empty;
-            if (out.positions > kMaxSchemaBranches) fail(fmt::format("with its repetitions it has more than {} places", kMaxSchemaBranches));
+        while (!at_end() && peek() != '|' && peek() != ')' && peek() != '$') append(out, repeated(depth));
+        return out;
+    }
+
+    void append(Piece& out, const Piece& next) {
+        follow(out.last, next.first);
+        if (out.may_be_empty) out.first |= next.first;
+        out.last = next.may_be_empty ? out.last | next.last : next.last;
+        out.may_be_empty = out.may_be_empty && next.may_be_empty;
+    }
+    void follow(const PlaceSet& these, const PlaceSet& those) {
+        for (std::size_t place = 0; place < places_.sets.size(); ++place)
+            if (these[place]) places_.follow[place] |= those;
+    }
+
+    /// An atom and what stands behind it. Each of its repetitions has places of its own.
+    Piece repeated(int depth) {
+        const std::size_t from = places_.sets.size();
+        const Piece once = atom(depth);
+        const auto [least, most] = repetition();
+        if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{') fail("one repetition behind another is not honoured");
+        if (!wrong_.empty() || places_.sets.size() == from) return {};
+        const std::vector<PlaceSet> inner(places_.follow.begin() + static_cast<std::ptrdiff_t>(from), places_.follow.end());
+        const std::int64_t copies = most == 0 ? std::max<std::int64_t>(least, 1) : most;
+        Piece out;
+        for (std::int64_t i = 1; i <= copies && wrong_.empty(); ++i) {
+            Piece next = i == 1 ? once : copy(once, inner, from);
+            if (most == 0 && i == copies) follow(next.last, next.first);
+            next.may_be_empty = next.may_be_empty || i > least;
+            append(out, next);
         }
         return out;
     }
 
-    Piece repeated(Piece piece) {
-        std::int64_t least = 1, most = 1;  // most 0: any number
-        if (take('*'))
-            least = 0, most = 0;
-        else if (take('+'))
-            most = 0;
-        else if (take('?'))
-            least = 0;
-        else if (take('{')) {
-            least = number();
-            most = least;
-            if (take(',')) most = peek() == '}' ? 0 : number();
-            if (!take('}') || least < 0 || most < 0 || (most > 0 && most < least) || (most == 0 && pattern_[at_ - 2] != ','))
-                fail("a repetition is {2}, {2,} or {2,4}");
-        } else {
-            return piece;
+    Piece copy(const Piece& once, const std::vector<PlaceSet>& inner, std::size_t from) {
+        const std::size_t by = places_.sets.size() - from;
+        if (places_.sets.size() + inner.size() > kMaxPatternPlaces) return too_many_places(), Piece{};
+        for (std::size_t i = 0; i < inner.size(); ++i) {
+            places_.sets.push_back(places_.sets[from + i]);
+            places_.follow.push_back(inner[i] << by);
         }
-        if (piece.may_be_empty) fail("what may be empty is not repeated");
-        if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{') fail("one repetition behind another is not honoured");
-        piece.grammar = most == 0 ? fmt::format("{}{{{},}}", piece.grammar, least) : fmt::format("{}{{{},{}}}", piece.grammar, least, most);
-        piece.positions *= most == 0 ? least + 1 : most;
-        piece.may_be_empty = least == 0;
-        return piece;
+        return {once.first << by, once.last << by, once.may_be_empty};
+    }
+    void too_many_places() { fail(fmt::format("with its repetitions it has more than {} places", kMaxPatternPlaces)); }
+
+    /// How often, at least and at most; most 0: any number.
+    std::pair<std::int64_t, std::int64_t> repetition() {
+        if (take('*')) return {0, 0};
+        if (take('+')) return {1, 0};
+        if (take('?')) return {0, 1};
+        if (!take('{')) return {1, 1};
+        const std::int64_t least = number();
+        std::int64_t most = least;
+        if (take(',')) most = peek() == '}' ? 0 : number();
+        if (!take('}') || least < 0 || most < 0 || (most > 0 && most < least) || (most == 0 && pattern_[at_ - 2] != ','))
+            fail("a repetition is {2}, {2,} or {2,4}");
+        return {least, most};
     }
 
     /// A count; -1: there is none that is small enough.
@@ -174,14 +200,19 @@ private:
         if (depth == kMostGroups) fail(fmt::format("groups are nested deeper than {}", kMostGroups));
         Piece inner = alternatives(depth + 1);
         if (!take(')')) fail("a group is not closed");
-        inner.grammar = "(" + inner.grammar + ")";
         return inner;
     }
 
+    /// A place that allows one character of the set.
     Piece of(const CharacterSet& set) {
-        auto [grammar, choices] = set.spelling();
-        if (choices == 0) fail("a place of it allows control characters only, or nothing");
-        return {std::move(grammar), choices, false};
+        if (set.spelling().choices == 0) fail("a place of it allows control characters only, or nothing");
+        if (places_.sets.size() == kMaxPatternPlaces) too_many_places();
+        if (!wrong_.empty()) return {};
+        PlaceSet here;
+        here.set(places_.sets.size());
+        places_.sets.push_back(set.merged());
+        places_.follow.emplace_back();
+        return {here, here, false};
     }
 
     std::uint32_t next_character() {
@@ -249,10 +280,15 @@ private:
     std::string_view pattern_;
     std::size_t at_ = 0;
     std::string wrong_;
+    Places places_;
 };
 
 }  // namespace
 
-std::expected<TextPattern, std::string> read_pattern(std::string_view pattern) { return PatternReader(pattern).read(); }
+std::expected<TextPattern, std::string> read_pattern(std::string_view pattern, std::size_t& work) {
+    const auto places = PatternReader(pattern).read();
+    if (!places) return std::unexpected(places.error());
+    return automaton_of(*places, work);
+}
 
 }  // namespace fullstop::schema
