@@ -28,13 +28,14 @@ bool read(RequestReader& reader, std::string& bytes, Outcome& out) {
     while (true) {
         switch (reader.read(bytes)) {
             case RequestReader::Status::kMore: return true;
+            case RequestReader::Status::kHead: (void)reader.head(1); break;
             case RequestReader::Status::kRefused:
                 out.refused = reader.refusal_status();
                 fullstop::fuzz::require(!reader.refusal_text().empty() && out.refused >= 400, "a refusal without words");
                 return false;
             case RequestReader::Status::kWhole:
                 (void)reader.keep_alive();
-                out.requests.push_back(text_of(reader.take(1)));
+                out.requests.push_back(text_of(reader.take()));
                 reader.next();
                 if (bytes.empty()) return true;
         }

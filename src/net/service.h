@@ -46,7 +46,8 @@ class Service {
 public:
     virtual ~Service() = default;
     /// The head of a request has come, its body not yet (`request.body` is empty). True: the host reads the body and calls request().
-    /// False: the service has answered, and closed without keep_alive where a body was to follow; request() is not called.
+    /// False: the service answers now; behind an unread body the connection closes. request() is not called.
+    /// Nothing is told of a client that leaves, or is refused by the host, between head() and request().
     virtual bool head(base::Instant, const ServiceRequest&, ServiceActions&) { return true; }
     virtual void request(base::Instant now, ServiceRequest request, ServiceActions& out) = 0;
     /// The client left before ServiceClose; no further action for `id` has an effect.

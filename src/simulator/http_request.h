@@ -21,7 +21,10 @@ inline constexpr std::size_t kMaxRequestBodyBytes = 16 * 1024 * 1024;
 class RequestReader {
 public:
     void bytes(std::string_view more);
+    /// The next request's head, once it is whole; its body is empty as yet.
+    const net::ServiceRequest* head() const { return body_at_ && !refused_ ? &request_ : nullptr; }
     bool ready() const { return ready_; }
+    bool body_follows() const { return body_length_ > 0; }
     /// HTTP status with which the host answers by itself, when the request cannot be handed on.
     std::optional<int> refused() const { return refused_; }
     /// The request, without id; call once when ready. The reader then waits for the next request of the connection.

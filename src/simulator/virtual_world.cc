@@ -32,7 +32,8 @@ struct Wire {
     std::deque<std::string> up, down;        ///< bytes under way, in order
     RequestReader reader;
     bool request_running = false;
-    bool wants_close = true;  ///< the client asked for Connection: close
+    bool head_shown = false;
+    bool wants_close = true;  ///< the client asked for Connection: close, or its body is not read
 };
 
 enum class What {
@@ -131,7 +132,8 @@ struct VirtualWorld::State {
     void handle(const Moment& moment);
     void handle_wire(const Moment& moment, Wire& wire);
     void to_server(std::uint64_t id, Wire& wire);
-    void hand_on_request(std::uint64_t id, Wire& wire);
+    void hand_on(std::uint64_t id, Wire& wire);
+    bool head_is_wanted(std::uint64_t id, Wire& wire);
     void to_client(std::uint64_t id, Wire& wire);
     void lose_client(std::uint64_t id, Wire& wire, What what);
 };
@@ -240,8 +242,7 @@ void VirtualWorld::State::finish(const net::ServiceClose& action) {
     if (target == nullptr || !target->server_open) return;
     target->request_running = false;
     if (action.keep_alive && !target->wants_close && action.kind == net::CloseKind::kFin) {
-        if (target->reader.ready()) hand_on_request(action.id, *target);
-        return;
+        return hand_on(action.id, *target);
     }
     target->server_open = false;
     schedule(arrival(target->to_client), action.kind == net::CloseKind::kFin ? What::kServerFin : What::kServerRst, action.id);
@@ -310,21 +311,43 @@ void VirtualWorld::State::to_server(std::uint64_t id, Wire& target) {
         schedule(arrival(target.to_client), What::kToClient, id);
         target.server_open = false;
         schedule(arrival(target.to_client), What::kServerFin, id);
-    } else if (target.reader.ready() && !target.request_running) {
-        hand_on_request(id, target);
+    } else if (!target.request_running) {
+        hand_on(id, target);
     }
 }
 
-void VirtualWorld::State::hand_on_request(std::uint64_t id, Wire& target) {
+/// What has come of the next request: its head once, then the whole of it.
+void VirtualWorld::State::hand_on(std::uint64_t id, Wire& target) {
+    if (!target.head_shown && (target.reader.head() == nullptr || !head_is_wanted(id, target))) return;
+    if (!target.reader.ready()) return;
     auto request = target.reader.take();
     request.id = id;
-    const auto connection = request.headers.find("connection");
-    target.wants_close = connection != request.headers.end() && connection->second == "close";
+    target.head_shown = false;
     target.request_running = true;
     auto* service = target.service;
     net::ServiceActions list;  // own list: a service may close keep-alive at once, and the next request be waiting
     service->request(now, std::move(request), list);
     obey_service(index_of(service), list);
+}
+
+bool VirtualWorld::State::head_is_wanted(std::uint64_t id, Wire& target) {
+    auto head = *target.reader.head();
+    head.id = id;
+    const auto connection = head.headers.find("connection");
+    const bool asked = connection != head.headers.end() && connection->second == "close";
+    target.wants_close = asked || target.reader.body_follows();
+    target.request_running = target.head_shown = true;
+    net::ServiceActions list;
+    const bool wanted = target.service->head(now, head, list);
+    if (wanted) {
+        target.wants_close = asked;
+        target.request_running = false;
+    } else if (target.reader.ready()) {
+        target.reader.take();
+        target.head_shown = false;
+    }
+    obey_service(index_of(target.service), list);
+    return wanted;
 }
 
 void VirtualWorld::State::to_client(std::uint64_t, Wire& target) {

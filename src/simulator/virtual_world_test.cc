@@ -58,10 +58,12 @@ private:
 class NotingService final : public net::Service {
 public:
     std::function<void(base::Instant, const net::ServiceRequest&, net::ServiceActions&)> on_request;
+    std::function<bool(const net::ServiceRequest&, net::ServiceActions&)> on_head;
     std::vector<net::ServiceRequest> requests;
     std::vector<net::ConnectionId> left;
     bool alive = true;
 
+    bool head(base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) override { return !on_head || on_head(request, out); }
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override {
         requests.push_back(request);
         if (on_request) on_request(now, request, out);
@@ -104,6 +106,24 @@ TEST(VirtualWorld, CarriesARequestAndItsAnswerInOrder) {
     for (const auto& line : part.lines) words.push_back(line.substr(line.find(' ') + 1));
     EXPECT_THAT(words, ElementsAre("connected 1", "sent 1", "received 1 one", "received 1 two", "closed 1 fin"));
     EXPECT_EQ(world.open_connections(), 0u);
+}
+
+TEST(VirtualWorld, AServiceMayAnswerToTheHeadBeforeTheBody) {
+    VirtualWorld world(1);
+    NotingService service;
+    service.on_head = [](const net::ServiceRequest& request, net::ServiceActions& out) {
+        EXPECT_EQ(request.target + request.headers.at("x-a") + request.body, "/xb");
+        out.push_back(net::ServiceSend{request.id, "no"});
+        out.push_back(net::ServiceClose{request.id, net::CloseKind::kFin, true});
+        return false;
+    };
+    NotingPart part;
+    ask_once(part, "POST /x HTTP/1.1\r\nContent-Length: 4\r\nX-A: b\r\n\r\n");
+    world.serve("server", 80, service);
+    world.host(part);
+    ASSERT_EQ(world.run(seconds(5)), Outcome::kDone) << "it closes, because of the body";
+    EXPECT_EQ(part.received, "no");
+    EXPECT_TRUE(service.requests.empty());
 }
 
 TEST(VirtualWorld, SameSeedSameBytesAtTheSameMoments) {

@@ -16,15 +16,21 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kPost = "POST /x HTTP/1.1\r\nHost: h\r\n";
 
+/// As a connection does whose service wants every request.
+RequestReader::Status read(RequestReader& reader, std::string& bytes) {
+    const auto status = reader.read(bytes);
+    return status == RequestReader::Status::kHead ? reader.read(bytes) : status;
+}
+
 int status_of(const std::string& request) {
     RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
     std::string bytes = request;
-    switch (reader.read(bytes)) {
+    switch (read(reader, bytes)) {
         case RequestReader::Status::kWhole: return 200;
         case RequestReader::Status::kMore: return 100;
         case RequestReader::Status::kRefused: return reader.refusal_status();
+        default: return 0;
     }
-    return 0;
 }
 
 TEST(HostileRequest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
@@ -91,9 +97,9 @@ TEST(HostileRequest, TheJudgementDoesNotDependOnThePieces) {
             for (const std::size_t second : {first + 1, request.size()}) {
                 RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
                 std::string bytes = request.substr(0, first);
-                auto status = reader.read(bytes);
-                if (status == RequestReader::Status::kMore) status = reader.read(bytes.append(request, first, second - first));
-                if (status == RequestReader::Status::kMore) status = reader.read(bytes.append(request, second));
+                auto status = read(reader, bytes);
+                if (status == RequestReader::Status::kMore) status = read(reader, bytes.append(request, first, second - first));
+                if (status == RequestReader::Status::kMore) status = read(reader, bytes.append(request, second));
                 const int got = status == RequestReader::Status::kRefused ? reader.refusal_status() : status == RequestReader::Status::kWhole ? 200 : 100;
                 ASSERT_EQ(got, each.status) << each.rest << " cut at " << first << " and " << second;
             }
@@ -104,9 +110,9 @@ TEST(HostileRequest, AnEndlessTrailerOrChunkHeadIsBounded) {
     for (const std::string begin : {"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: ", "Transfer-Encoding: chunked\r\n\r\n2;"}) {
         RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
         std::string bytes = std::string(kPost) + begin;
-        auto status = reader.read(bytes);
+        auto status = read(reader, bytes);
         int pieces = 0;
-        for (; status == RequestReader::Status::kMore && pieces < 1000; ++pieces) status = reader.read(bytes.append(100, 'a'));
+        for (; status == RequestReader::Status::kMore && pieces < 1000; ++pieces) status = read(reader, bytes.append(100, 'a'));
         EXPECT_EQ(status, RequestReader::Status::kRefused);
         EXPECT_LT(pieces, 50);
     }
@@ -115,8 +121,8 @@ TEST(HostileRequest, AnEndlessTrailerOrChunkHeadIsBounded) {
 TEST(HostileRequest, ATrailerIsNoHeader) {
     RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
     std::string bytes = std::string(kPost) + "X-A: head\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nAuthorization: stolen\r\nX-A: trailer\r\n\r\n";
-    ASSERT_EQ(reader.read(bytes), RequestReader::Status::kWhole);
-    auto request = reader.take(1);
+    ASSERT_EQ(read(reader, bytes), RequestReader::Status::kWhole);
+    auto request = reader.take();
     EXPECT_EQ(request.headers.count("authorization"), 0U);
     EXPECT_EQ(request.headers["x-a"], "head");
     EXPECT_EQ(request.body, "{}");

@@ -22,8 +22,8 @@ using ErrorCode = ::boost::beast::error_code;
 
 struct RequestReader::State {
     http::request_parser<http::string_body> parser;
-    bool continue_answered = false, head_checked = false, folded = false, doubtful = false;
-    std::map<std::string, std::string> headers;
+    bool continue_answered = false, head_seen = false, folded = false, doubtful = false;
+    net::ServiceRequest request{};
     int status = 400;
     std::string text;
 };
@@ -66,7 +66,7 @@ RequestReader::Status RequestReader::read(std::string& bytes) {
     while (taken < bytes.size() && !state_->parser.is_done()) {
         const std::size_t some = state_->parser.put(::boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
         taken += some;
-        if (error || (state_->parser.is_header_done() && is_doubtful())) break;
+        if (error || (state_->parser.is_header_done() && !state_->head_seen)) break;
     }
     bytes.erase(0, taken);
     if (error == http::error::need_more) error = {};
@@ -74,7 +74,10 @@ RequestReader::Status RequestReader::read(std::string& bytes) {
     if (error == http::error::header_limit) return refuse(431, fmt::format("the request head is longer than {} bytes", limits_.head_bytes));
     if (error == http::error::body_limit) return refuse(413, fmt::format("the request body is longer than {} bytes", limits_.body_bytes));
     if (error) return refuse(400, fmt::format("this is not an HTTP/1.1 request: {}", error.message()));
-    if (state_->doubtful) return Status::kRefused;
+    if (state_->parser.is_header_done() && !std::exchange(state_->head_seen, true)) {
+        look_at_head();
+        return state_->doubtful ? Status::kRefused : Status::kHead;
+    }
     return state_->parser.is_done() ? Status::kWhole : Status::kMore;
 }
 
@@ -84,32 +87,33 @@ RequestReader::Status RequestReader::refuse(int status, std::string text) {
     return Status::kRefused;
 }
 
-/// Looks at a head once, and keeps its fields: those of a trailer are added to Beast's message later.
-bool RequestReader::is_doubtful() {
-    if (std::exchange(state_->head_checked, true)) return state_->doubtful;
+/// Keeps the fields of the head, because those of a trailer are added to Beast's message later.
+void RequestReader::look_at_head() {
     state_->parser.eager(true);
     const auto& message = state_->parser.get();
+    auto& headers = state_->request.headers;
+    state_->request.method = std::string(message.method_string());
+    state_->request.target = std::string(message.target());
     std::size_t hosts = 0;
     for (const auto& field : message) {
         hosts += field.name() == http::field::host ? 1 : 0;
-        std::string& value = state_->headers[lower(std::string_view(field.name_string()))];
+        std::string& value = headers[lower(std::string_view(field.name_string()))];
         if (!value.empty()) value += ", ";
         value += std::string_view(field.value());
     }
-    const auto coding = state_->headers.find("transfer-encoding");
+    const auto coding = headers.find("transfer-encoding");
     const auto doubt = [this](int status, const char* text) {
         refuse(status, text);
         state_->doubtful = true;
     };
     if (state_->folded)
         doubt(400, "a header goes on in a next line");
-    else if (coding != state_->headers.end() && message.version() < 11)
+    else if (coding != headers.end() && message.version() < 11)
         doubt(400, "HTTP/1.0 knows no Transfer-Encoding");
-    else if (coding != state_->headers.end() && lower(coding->second) != "chunked")
+    else if (coding != headers.end() && lower(coding->second) != "chunked")
         doubt(501, "of Transfer-Encoding only 'chunked' is understood");
     else if (hosts > 1)  // a request that has none misleads nobody
         doubt(400, "there is more than one Host header");
-    return state_->doubtful;
 }
 
 bool RequestReader::wants_continue() {
@@ -120,12 +124,16 @@ bool RequestReader::wants_continue() {
 
 bool RequestReader::has_begun() const { return state_->parser.got_some(); }
 
-net::ServiceRequest RequestReader::take(net::ConnectionId id) {
-    auto& message = state_->parser.get();
-    net::ServiceRequest request{
-        .id = id, .method = std::string(message.method_string()), .target = std::string(message.target()), .headers = std::move(state_->headers), .body = {}};
-    request.body = std::move(message.body());
-    return request;
+const net::ServiceRequest& RequestReader::head(net::ConnectionId id) {
+    state_->request.id = id;
+    return state_->request;
+}
+
+bool RequestReader::body_follows() const { return !state_->parser.is_done(); }
+
+net::ServiceRequest RequestReader::take() {
+    state_->request.body = std::move(state_->parser.get().body());
+    return std::move(state_->request);
 }
 
 bool RequestReader::keep_alive() const { return state_->parser.keep_alive(); }

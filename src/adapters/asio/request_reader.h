@@ -22,17 +22,21 @@ public:
     explicit RequestReader(RequestLimits limits);
     ~RequestReader();
 
-    enum class Status { kMore, kWhole, kRefused };
+    enum class Status { kMore, kHead, kWhole, kRefused };
     /// Takes bytes from the front of `bytes`; what it leaves belongs to the next request, or is an incomplete head that it
-    /// wants to see again together with what follows.
+    /// wants to see again together with what follows. kHead comes once, before anything of the body is taken.
     Status read(std::string& bytes);
+
+    // After kHead
+    const net::ServiceRequest& head(net::ConnectionId id);  ///< the request will have this id
+    bool body_follows() const;
 
     /// The client waits for "100 Continue" before it sends the body. True once per request.
     bool wants_continue();
     bool has_begun() const;  ///< some of a request was taken
 
     // After kWhole
-    net::ServiceRequest take(net::ConnectionId id);
+    net::ServiceRequest take();
     bool keep_alive() const;
 
     // After kRefused: what to answer before closing
@@ -46,7 +50,7 @@ public:
 private:
     struct State;
     Status refuse(int status, std::string text);
-    bool is_doubtful();
+    void look_at_head();
     std::unique_ptr<State> state_;
     RequestLimits limits_;
 };

@@ -66,32 +66,48 @@ void ServedConnection::read_turn() {
     pump_soon();
 }
 
+void ServedConnection::request_over() {
+    if (request_ != 0) keeper_->request_over(std::exchange(request_, 0));
+}
+
 void ServedConnection::let_go(std::size_t but) { keeper_->let_go(std::exchange(held_, but) - but); }
 
 /// Gives waiting bytes to the reader, until it wants more, has a request or refuses.
 void ServedConnection::advance() {
-    switch (reader_.read(early_)) {
-        case RequestReader::Status::kMore:
-            if (!std::exchange(request_timed_, true)) arm(keeper_->options().request_timeout);
-            if (reader_.wants_continue()) {
-                unsent_.append("HTTP/1.1 100 Continue\r\n\r\n");
-                flush();
-            }
-            return;
-        case RequestReader::Status::kRefused: return refuse(reader_.refusal_status(), reader_.refusal_text());
-        case RequestReader::Status::kWhole:
-            timer_.cancel();
-            state_ = State::kAnswering;
-            let_go(early_.size());
-            request_ = keeper_->new_request(*this);
-            return keeper_->request(reader_.take(request_));
+    RequestReader::Status status = reader_.read(early_);
+    if (status == RequestReader::Status::kHead) {
+        if (!head_is_wanted()) return;
+        status = reader_.read(early_);
     }
+    if (status == RequestReader::Status::kRefused) return refuse(reader_.refusal_status(), reader_.refusal_text());
+    if (status == RequestReader::Status::kMore) {
+        if (!std::exchange(request_timed_, true)) arm(keeper_->options().request_timeout);
+        if (!reader_.wants_continue()) return;
+        unsent_.append("HTTP/1.1 100 Continue\r\n\r\n");
+        return flush();
+    }
+    timer_.cancel();
+    state_ = State::kAnswering;
+    let_go(early_.size());
+    keeper_->request(reader_.take());
+}
+
+/// Shows the head to the service; false when it has answered.
+bool ServedConnection::head_is_wanted() {
+    request_ = keeper_->new_request(*this);
+    state_ = State::kAnswering;
+    body_unread_ = reader_.body_follows();
+    if (!keeper_->head(reader_.head(request_)) || state_ != State::kAnswering) return false;
+    body_unread_ = false;
+    state_ = State::kReading;
+    return true;
 }
 
 void ServedConnection::refuse(int status, std::string_view message) {
     keep_ = false;
     close_kind_ = net::CloseKind::kFin;
     state_ = State::kFlushing;
+    request_over();
     std::string id = reader_.request_id();
     if (id.empty()) {
         std::random_device random;
@@ -118,8 +134,8 @@ void ServedConnection::send(std::string bytes) {
 
 void ServedConnection::answered(net::CloseKind kind, bool keep) {
     if (state_ != State::kAnswering) return;
-    keeper_->request_over(std::exchange(request_, 0));
-    keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !client_ended_ && !keeper_->draining();
+    request_over();
+    keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !body_unread_ && !client_ended_ && !keeper_->draining();
     close_kind_ = kind;
     lags_ = false;
     state_ = State::kFlushing;
@@ -186,7 +202,7 @@ void ServedConnection::on_end() {
 
 void ServedConnection::lose_client(bool reset) {
     const bool running = state_ == State::kAnswering;
-    const net::ConnectionId id = std::exchange(request_, 0);
+    const net::ConnectionId id = request_;
     ConnectionKeeper* keeper = keeper_;
     close(reset);
     if (running) keeper->client_left(id);
@@ -211,6 +227,7 @@ void ServedConnection::close(bool reset) {
     channel_.reset();
     unsent_.clear();
     let_go(0);
+    request_over();
     ErrorCode ignored;
     socket_.close(ignored);
     std::exchange(keeper_, nullptr)->closed(*this);

@@ -22,6 +22,7 @@ class ServedConnection;
 class ConnectionKeeper {
 public:
     virtual net::ConnectionId new_request(ServedConnection& connection) = 0;
+    virtual bool head(const net::ServiceRequest& request) = 0;
     virtual void request(net::ServiceRequest request) = 0;
     virtual void request_over(net::ConnectionId id) = 0;
     virtual void client_left(net::ConnectionId id) = 0;
@@ -61,8 +62,10 @@ private:
     bool shake();
     void advance();
     void read_turn();
+    bool head_is_wanted();
     void on_end();
     void let_go(std::size_t but);
+    void request_over();
     void refuse(int status, std::string_view message);
     void flush();
     void flush_some();
@@ -89,6 +92,7 @@ private:
     std::string early_;     ///< received and not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
+    bool body_unread_ = false;  ///< the service answered to the head alone
     net::CloseKind close_kind_ = net::CloseKind::kFin;
     bool waiting_to_read_ = false, waiting_to_write_ = false;
 };

@@ -47,6 +47,7 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void perform(net::ServiceWake& wake);
 
     net::ConnectionId new_request(ServedConnection& connection) override;
+    bool head(const net::ServiceRequest& request) override;
     void request(net::ServiceRequest request) override;
     void request_over(net::ConnectionId id) override { answering.erase(id); }
     void client_left(net::ConnectionId id) override;
@@ -130,7 +131,6 @@ bool Server::State::make_room() {
 }
 
 void Server::State::closed(ServedConnection& connection) {
-    std::erase_if(answering, [&](const auto& entry) { return entry.second == &connection; });
     connections.erase(&connection);
     if (going_away) return;
     if (is_draining && connections.empty() && drained) loop.post(std::exchange(drained, nullptr));
@@ -142,6 +142,12 @@ void Server::State::closed(ServedConnection& connection) {
 net::ConnectionId Server::State::new_request(ServedConnection& connection) {
     answering.emplace(++last_request, &connection);
     return last_request;
+}
+
+bool Server::State::head(const net::ServiceRequest& request) {
+    bool wanted = true;
+    run([&](base::Instant now, net::ServiceActions& out) { wanted = service.head(now, request, out); });
+    return wanted;
 }
 
 void Server::State::request(net::ServiceRequest request) {

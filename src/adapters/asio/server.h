@@ -42,7 +42,7 @@ public:
 
     std::uint16_t port() const;
     std::size_t connections() const;  ///< open now
-    std::size_t answering() const;    ///< requests handed to the service and not closed yet
+    std::size_t answering() const;    ///< requests of which the service has seen the head, and that are not over
 
     /// Takes no further connection; kept connections without a request are closed. `drained` is called (once) when the
     /// last one is over. What still runs then is the service's to end.

@@ -13,7 +13,10 @@
 namespace fullstop::adapters::asio {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string response(std::string_view body, std::string_view extra = "") {
@@ -28,6 +31,7 @@ public:
         out.push_back(net::ServiceSend{r.id, response(r.method + " " + r.target + " " + r.body)});
         out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
     };
+    std::function<bool(const net::ServiceRequest&, net::ServiceActions&)> on_head = [](const net::ServiceRequest&, net::ServiceActions&) { return true; };
     std::function<void(base::Instant, net::ServiceActions&)> on_wake = [](base::Instant, net::ServiceActions&) {};
     std::function<void(net::ConnectionId)> on_left = [](net::ConnectionId) {};
     std::vector<net::ServiceRequest> requests;
@@ -35,6 +39,7 @@ public:
     std::function<void(net::ConnectionId, bool, net::ServiceActions&)> on_lag = [](net::ConnectionId, bool, net::ServiceActions&) {};
     int wakes = 0;
 
+    bool head(base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) override { return on_head(request, out); }
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override {
         requests.push_back(request);
         on_request(now, request, out);
@@ -150,6 +155,49 @@ TEST_F(ServerTest, AClientThatAsksMaySendItsBody) {
         EXPECT_THAT(receive_until(fd, "ok"), HasSubstr("POST /c ok"));
         ::close(fd);
     });
+}
+
+/// Refuses by the head alone, as for a missing key.
+bool refuse_by_head(const net::ServiceRequest& r, net::ServiceActions& out) {
+    out.push_back(net::ServiceSend{r.id, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"});
+    out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
+    return false;
+}
+
+TEST_F(ServerTest, AServiceMayAnswerToTheHeadBeforeAnyOfTheBody) {
+    service.on_head = [](const net::ServiceRequest& r, net::ServiceActions& out) {
+        EXPECT_EQ(r.method + r.target + r.headers.at("a") + r.body, "POST/xb");
+        return refuse_by_head(r, out);
+    };
+    listen();
+    const std::string head = "POST /x HTTP/1.1\r\nA: b\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n";
+    EXPECT_THAT(talk(head), AllOf(StartsWith("HTTP/1.1 401"), Not(HasSubstr("100 Continue"))));
+    EXPECT_THAT(talk(head + std::string(100000, 'b')), AllOf(StartsWith("HTTP/1.1 401"), EndsWith("no")))
+        << "and the body that comes all the same takes no answer away";
+    EXPECT_TRUE(service.requests.empty());
+    EXPECT_TRUE(service.left.empty());
+    EXPECT_EQ(server->answering(), 0U);
+}
+
+TEST_F(ServerTest, AConnectionIsKeptBehindAHeadThatHasNoBody) {
+    service.on_head = [](const net::ServiceRequest& r, net::ServiceActions& out) { return r.target != "/no" || refuse_by_head(r, out); };
+    listen();
+    const std::string answer = talk("GET /no HTTP/1.1\r\n\r\nGET /yes HTTP/1.1\r\nConnection: close\r\n\r\n");
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("GET /yes")));
+    ASSERT_EQ(service.requests.size(), 1U);
+}
+
+TEST_F(ServerTest, AClientThatLeavesBeforeItsBodyIsWholeIsNotTold) {
+    listen();
+    run([&] {
+        const int fd = connect_to(server->port());
+        send_all(fd, "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel");
+        ::shutdown(fd, SHUT_WR);
+        EXPECT_EQ(receive_all(fd), "");
+        ::close(fd);
+    });
+    EXPECT_TRUE(service.left.empty());
+    EXPECT_EQ(server->answering(), 0U);
 }
 
 TEST_F(ServerTest, AClientThatLeavesIsToldToTheServiceOnce) {
