@@ -1,4 +1,5 @@
-// Every queue, buffer and wait of the client side, in one table with its reason and what happens at the limit.
+// Every queue, buffer and wait of the client side, and what both sides together hold, in one table with its reason and what happens
+// at the limit.
 // How much of a response is kept stands in wire/limits.h.
 #pragma once
 
@@ -24,5 +25,15 @@ inline constexpr std::size_t kMaxObserveBytes = 4 * 1024 * 1024;
 inline constexpr int kMaxConcurrency = 1024;
 /// One read from a socket.
 inline constexpr std::size_t kReadBytes = 16 * 1024;
+
+/// Held for others by the process (memory_budget.h): a thousand ordinary requests at once, or two dozen of the largest; a small machine
+/// runs a gateway beside its model.                        the largest that is idle is dropped; then who asks for much gets 503
+inline constexpr std::size_t kMaxHeldBytes = 256 * 1024 * 1024;
+/// Needs little: a question of some thousand tokens. The last quarter of the budget is for such, and they are not refused for others'
+/// sake while somebody can be dropped.
+inline constexpr std::size_t kSmallHoldBytes = 64 * 1024;
+/// Who moved less than kMovedBytes in kIdleHold is idle: 16 KiB/s is a modem's pace. Matters only when the budget is used up.
+inline constexpr std::size_t kMovedBytes = 16 * 1024;
+inline constexpr base::Duration kIdleHold = std::chrono::seconds(1);
 
 }  // namespace fullstop::net

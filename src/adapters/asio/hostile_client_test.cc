@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "adapters/asio/request_reader.h"
 #include "adapters/asio/server.h"
@@ -141,9 +143,10 @@ public:
 
 class HostileClient : public ::testing::Test {
 protected:
-    void listen(std::size_t max_connections, base::Duration request_timeout, std::size_t max_unfinished_bytes = kMaxUnfinishedRequestBytes) {
+    void listen(std::size_t max_connections, base::Duration request_timeout, std::size_t memory_limit = net::kMaxHeldBytes) {
         ServerOptions options;
-        options.max_unfinished_bytes = max_unfinished_bytes;
+        memory = std::make_unique<net::MemoryBudget>(memory_limit);
+        options.memory = memory.get();
         options.max_connections = max_connections;
         options.request_timeout = request_timeout;
         server = std::move(*Server::listen(loop, service, std::move(options)));
@@ -162,6 +165,7 @@ protected:
     }
     Loop loop;
     Prompt service;
+    std::unique_ptr<net::MemoryBudget> memory;
     std::unique_ptr<Server> server;
 };
 
@@ -182,22 +186,64 @@ TEST_F(HostileClient, AHeadThatComesByteByByteHasALimit) {
     });
 }
 
-TEST_F(HostileClient, UnfinishedRequestsTogetherHaveALimit) {
-    listen(100, std::chrono::seconds(20), 150'000);
+constexpr std::size_t kMiB = 1024 * 1024;
+
+/// A request that never comes whole.
+int begin_large(std::uint16_t port, std::size_t bytes) {
+    const int fd = connect_to(port);
+    send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n" + std::string(bytes, 'x'));
+    return fd;
+}
+
+TEST_F(HostileClient, WhoHoldsMuchAndDoesNotMoveGoesAndNewcomersGetIn) {
+    listen(100, std::chrono::seconds(20), 16 * kMiB);
     run([&] {
-        const std::string half = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 70000\r\n\r\n" + std::string(60'000, 'x');
-        std::vector<int> clients;
-        for (int i = 0; i < 3; ++i) {
-            clients.push_back(connect_to(server->port()));
-            send_all(clients.back(), half);
-            ::usleep(20'000);
-        }
-        EXPECT_THAT(receive_until(clients[2], "}}"), StartsWith("HTTP/1.1 503"));
-        send_all(clients[0], std::string(10'000, 'x'));
-        EXPECT_THAT(receive_until(clients[0], "ok"), StartsWith("HTTP/1.1 200")) << "who came before may finish";
+        std::vector<int> holders;
+        for (int i = 0; i < 3; ++i) holders.push_back(begin_large(server->port(), 4 * kMiB - 200));
+        std::this_thread::sleep_for(net::kIdleHold);
         const int fd = connect_to(server->port());
-        EXPECT_THAT(ask(fd), StartsWith("HTTP/1.1 200")) << "what was taken or refused is not counted";
-        for (const int each : clients) ::close(each);
+        send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'));
+        EXPECT_THAT(receive_until(fd, "ok"), StartsWith("HTTP/1.1 200")) << "though it is large itself";
+        EXPECT_THAT(ask(fd), StartsWith("HTTP/1.1 200"));
+        const std::string refused = receive_all(holders.back());
+        EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
+        EXPECT_THAT(refused, HasSubstr("Retry-After: 1\r\n"));
+        send_all(holders.front(), std::string(8'000'000 - (4 * kMiB - 200), 'x'));
+        EXPECT_THAT(receive_until(holders.front(), "ok"), StartsWith("HTTP/1.1 200")) << "and who moves again may finish";
+        for (const int each : holders) ::close(each);
+        ::close(fd);
+    });
+    EXPECT_GE(memory->dropped(), 1U);
+    EXPECT_LE(memory->held(), 4 * kMiB) << "of the one that still waits; what was answered or refused is not counted";
+}
+
+TEST_F(HostileClient, ABodyThatWillNotFitIsNotReadAndSmallRequestsStillAre) {
+    listen(100, std::chrono::seconds(20), 8 * kMiB);
+    net::MemoryBudget::Hold under_way(*memory);
+    ASSERT_TRUE(under_way.resize(6 * kMiB, {}));
+    run([&] {
+        const int fd = begin_large(server->port(), 0);
+        EXPECT_THAT(receive_all(fd), StartsWith("HTTP/1.1 503"));
+        const int small = connect_to(server->port());
+        send_all(small, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'x'));
+        EXPECT_THAT(receive_until(small, "ok"), StartsWith("HTTP/1.1 200"));
+        const int in_chunks = connect_to(server->port());
+        send_all(in_chunks, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n500000\r\n" + std::string(kMiB, 'x'));
+        EXPECT_THAT(receive_all(in_chunks), StartsWith("HTTP/1.1 503")) << "nor one that did not say how long it is";
+        for (const int each : {fd, small, in_chunks}) ::close(each);
+    });
+}
+
+TEST_F(HostileClient, WhenEverythingIsHeldAShortRequestIsAnswered) {
+    listen(100, std::chrono::seconds(20), 16 * net::kSmallHoldBytes);
+    std::vector<net::MemoryBudget::Hold> all;
+    for (int i = 0; i < 16; ++i) {
+        all.emplace_back(*memory);
+        ASSERT_TRUE(all.back().resize(net::kSmallHoldBytes, {}));
+    }
+    run([&] {
+        const int fd = connect_to(server->port());
+        EXPECT_THAT(ask(fd), StartsWith("HTTP/1.1 200"));
         ::close(fd);
     });
 }

@@ -30,15 +30,16 @@ inline constexpr base::Duration kReuseAfter = std::chrono::milliseconds(200);
 inline constexpr std::size_t kMaxRequestHeadBytes = 32 * 1024;
 /// Request body: a 128k-token prompt in JSON is about 1 MiB.                                     413 and close
 inline constexpr std::size_t kMaxRequestBodyBytes = 8 * 1024 * 1024;
-/// Of all requests that have not come whole, together: a thousand ordinary ones, or 32 of the largest.    503 and close
-inline constexpr std::size_t kMaxUnfinishedRequestBytes = 256 * 1024 * 1024;
+/// What one connection may hold without being counted in the budget that all share (net::kMaxHeldBytes): an ordinary request's
+/// head, so that a page like /health needs no room. 40 MiB for the most connections.
+inline constexpr std::size_t kUncountedBytes = 4 * 1024;
 /// Response bytes waiting for one slow client, beyond the kernel's own buffers: thousands of events. A client that far
 /// behind will not catch up, and must not cost the others memory.                               reset, client_left
 inline constexpr std::size_t kMaxResponseBacklogBytes = 4 * 1024 * 1024;
 /// Of those, when a service is told that its client lags, so that it may pause its source; told again at a quarter of it.
 inline constexpr std::size_t kLagBytes = 256 * 1024;
 /// Bytes of a next request that wait while an answer runs; the kernel's buffer holds what follows.  reading pauses
-inline constexpr std::size_t kMaxEarlyBytes = 64 * 1024;
+inline constexpr std::size_t kMaxEarlyBytes = 16 * 1024;
 /// Served connections at once: ten times the largest concurrency level of a probe, at 1.3 KiB each while idle (measured); fewer where
 /// the process may not open two descriptors for each.    the one longest without a whole request is closed; if none, accepting pauses
 inline constexpr std::size_t kMaxServedConnections = 10'000;

@@ -129,6 +129,8 @@ const net::ServiceRequest& RequestReader::head(net::ConnectionId id) {
     return state_->request;
 }
 
+std::size_t RequestReader::announced_bytes() const { return state_->parser.content_length().value_or(0); }
+
 bool RequestReader::body_follows() const { return !state_->parser.is_done(); }
 
 net::ServiceRequest RequestReader::take() {
@@ -151,8 +153,8 @@ std::string refusal_response(int status, std::string_view message, std::string_v
         {"error", {{"message", message}, {"type", status < 500 ? "invalid_request_error" : "server_error"}, {"code", status}}}};
     const std::string body = ::boost::json::serialize(document);
     const auto reason = http::obsolete_reason(static_cast<http::status>(status));
-    return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\nX-Request-Id: {}\r\n\r\n{}", status,
-                       std::string_view(reason.data(), reason.size()), body.size(), request_id, body);
+    return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n{}X-Request-Id: {}\r\n\r\n{}", status,
+                       std::string_view(reason.data(), reason.size()), body.size(), status == 503 ? "Retry-After: 1\r\n" : "", request_id, body);
 }
 
 }  // namespace fullstop::adapters::asio

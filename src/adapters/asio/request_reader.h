@@ -30,6 +30,7 @@ public:
     // After kHead
     const net::ServiceRequest& head(net::ConnectionId id);  ///< the request will have this id
     bool body_follows() const;
+    std::size_t announced_bytes() const;  ///< of the body; 0 when it comes in chunks
 
     /// The client waits for "100 Continue" before it sends the body. True once per request.
     bool wants_continue();

@@ -9,7 +9,14 @@
 #include <string>
 #include <utility>
 
+#include "adapters/asio/clock.h"
+
 namespace fullstop::adapters::asio {
+namespace {
+
+constexpr std::string_view kNoMemory = "too much is held for unfinished requests, and this one is large or does not move; try again";
+
+}  // namespace
 
 ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd, const TlsContext* tls)
     : keeper_(&keeper),
@@ -17,7 +24,8 @@ ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd,
       timer_(socket_.get_executor()),
       channel_(tls != nullptr ? tls->channel_from(fd) : plain_channel(fd, false)),
       reader_({.head_bytes = keeper.options().max_head_bytes, .body_bytes = keeper.options().max_body_bytes}),
-      state_(tls != nullptr ? State::kShaking : State::kReading) {}
+      state_(tls != nullptr ? State::kShaking : State::kReading),
+      hold_(keeper.memory(), [this] { let_go_for_others(); }) {}
 
 void ServedConnection::start() {
     arm(state_ == State::kShaking ? keeper_->options().request_timeout : kIdleConnectionTimeout);
@@ -57,10 +65,7 @@ void ServedConnection::read_turn() {
         if (io.status == Io::Status::kEnd) return on_end();
         if (io.status == Io::Status::kReset) return lose_client(false);
         if (state_ == State::kLingering) continue;
-        early_.append(buffer.data(), io.bytes);
-        held_ += io.bytes;
-        if (!keeper_->hold(io.bytes) && state_ == State::kReading) return refuse(503, "too many unfinished requests at once");
-        if (state_ == State::kReading) advance();
+        take_in({buffer.data(), io.bytes});
         if (state_ == State::kClosed) return;
     }
     pump_soon();
@@ -70,7 +75,32 @@ void ServedConnection::request_over() {
     if (request_ != 0) keeper_->request_over(std::exchange(request_, 0));
 }
 
-void ServedConnection::let_go(std::size_t but) { keeper_->let_go(std::exchange(held_, but) - but); }
+void ServedConnection::take_in(std::string_view bytes) {
+    early_.append(bytes);
+    received_ += bytes.size();
+    const bool fits = count();
+    if (state_ != State::kReading) return;  // few bytes: the kernel holds what follows
+    if (!fits) return refuse(503, kNoMemory);
+    if (hold_.bytes() > 0) hold_.moved(bytes.size(), SystemClock().now());
+    advance();
+}
+
+/// False: there is no room for what this connection holds.
+bool ServedConnection::count() {
+    const std::size_t bytes = received_ + unsent_.size();
+    const std::size_t counted = bytes > kUncountedBytes ? bytes : 0;
+    return counted == hold_.bytes() || hold_.resize(counted, SystemClock().now());
+}
+
+/// Others need the memory more.
+void ServedConnection::let_go_for_others() {
+    const auto self = shared_from_this();
+    if (state_ == State::kReading) return refuse(503, kNoMemory);
+    const net::ConnectionId id = state_ == State::kAnswering ? request_ : 0;
+    ConnectionKeeper* keeper = keeper_;
+    close(true);
+    if (id != 0) keeper->client_dropped(id);
+}
 
 /// Gives waiting bytes to the reader, until it wants more, has a request or refuses.
 void ServedConnection::advance() {
@@ -88,7 +118,8 @@ void ServedConnection::advance() {
     }
     timer_.cancel();
     state_ = State::kAnswering;
-    let_go(early_.size());
+    received_ = early_.size();
+    count();
     keeper_->request(reader_.take());
 }
 
@@ -100,7 +131,9 @@ bool ServedConnection::head_is_wanted() {
     if (!keeper_->head(reader_.head(request_)) || state_ != State::kAnswering) return false;
     body_unread_ = false;
     state_ = State::kReading;
-    return true;
+    if (keeper_->memory().could_hold(reader_.announced_bytes())) return true;
+    refuse(503, kNoMemory);
+    return false;
 }
 
 void ServedConnection::refuse(int status, std::string_view message) {
@@ -115,7 +148,8 @@ void ServedConnection::refuse(int status, std::string_view message) {
     }
     early_ = {};
     reader_.next();
-    let_go(0);
+    received_ = 0;
+    hold_.release();
     unsent_.append(refusal_response(status, message, id));
     arm(kFlushTimeout);
     flush();
@@ -129,7 +163,7 @@ void ServedConnection::send(std::string bytes) {
     if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes) return lose_client(true);
     unsent_.append(std::move(bytes));
     if (!waiting_to_write_) return flush();
-    note_lag();
+    after_write();
 }
 
 void ServedConnection::answered(net::CloseKind kind, bool keep) {
@@ -145,6 +179,11 @@ void ServedConnection::answered(net::CloseKind kind, bool keep) {
 
 void ServedConnection::flush() {
     flush_some();
+    if (state_ != State::kClosed) after_write();
+}
+
+void ServedConnection::after_write() {
+    if (!count()) return lose_client(true);
     note_lag();
 }
 
@@ -160,6 +199,7 @@ void ServedConnection::flush_some() {
         const Io io = channel_->write(unsent_.view());
         if (io.status == Io::Status::kDone) {
             unsent_.consume(io.bytes);
+            if (hold_.bytes() > 0) hold_.moved(io.bytes, SystemClock().now());
             if (state_ == State::kFlushing) arm(kFlushTimeout);
             continue;
         }
@@ -174,6 +214,7 @@ void ServedConnection::flush_some() {
 void ServedConnection::flushed() {
     if (keep_) {
         reader_.next();
+        if (early_.empty()) early_ = {};
         request_timed_ = false;
         waiting_since_ = std::chrono::steady_clock::now();
         state_ = State::kReading;
@@ -186,7 +227,8 @@ void ServedConnection::flushed() {
     channel_->say_goodbye();
     ::shutdown(socket_.native_handle(), SHUT_WR);
     state_ = State::kLingering;
-    early_.clear();
+    early_ = {};
+    received_ = 0;
     arm(kLingerTimeout);
     pump_soon();
 }
@@ -226,7 +268,7 @@ void ServedConnection::close(bool reset) {
     timer_.cancel();
     channel_.reset();
     unsent_.clear();
-    let_go(0);
+    hold_ = {};
     request_over();
     ErrorCode ignored;
     socket_.close(ignored);

@@ -26,12 +26,11 @@ public:
     virtual void request(net::ServiceRequest request) = 0;
     virtual void request_over(net::ConnectionId id) = 0;
     virtual void client_left(net::ConnectionId id) = 0;
+    virtual void client_dropped(net::ConnectionId id) = 0;  ///< the same, for want of memory
     virtual void client_lags(net::ConnectionId id, bool lags) = 0;
     /// The connection is closed; the keeper forgets it, which may destroy it once its handlers have run.
     virtual void closed(ServedConnection& connection) = 0;
-    /// Bytes of requests that are not whole; false when all connections together hold too many.
-    virtual bool hold(std::size_t bytes) = 0;
-    virtual void let_go(std::size_t bytes) = 0;
+    virtual net::MemoryBudget& memory() = 0;
     virtual bool draining() const = 0;
     virtual const ServerOptions& options() const = 0;
     virtual std::array<char, net::kReadBytes>& buffer() = 0;
@@ -64,11 +63,14 @@ private:
     void read_turn();
     bool head_is_wanted();
     void on_end();
-    void let_go(std::size_t but);
+    void take_in(std::string_view bytes);
+    bool count();
+    void let_go_for_others();
     void request_over();
     void refuse(int status, std::string_view message);
     void flush();
     void flush_some();
+    void after_write();
     void note_lag();
     void flushed();
     void lose_client(bool reset);
@@ -88,8 +90,9 @@ private:
     State state_;
     net::ConnectionId request_ = 0;
     std::chrono::steady_clock::time_point waiting_since_ = std::chrono::steady_clock::now();
-    std::size_t held_ = 0;  ///< of what the keeper counts
-    std::string early_;     ///< received and not yet taken by the reader
+    net::MemoryBudget::Hold hold_;
+    std::size_t received_ = 0;  ///< bytes of a request that is not whole, or that wait behind a running answer
+    std::string early_;         ///< of those, not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
     bool body_unread_ = false;  ///< the service answered to the head alone

@@ -53,8 +53,8 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void client_left(net::ConnectionId id) override;
     void client_lags(net::ConnectionId id, bool lags) override;
     void closed(ServedConnection& connection) override;
-    bool hold(std::size_t bytes) override { return (unfinished_bytes += bytes) <= chosen_options.max_unfinished_bytes; }
-    void let_go(std::size_t bytes) override { unfinished_bytes -= bytes; }
+    void client_dropped(net::ConnectionId id) override;
+    net::MemoryBudget& memory() override { return chosen_options.memory != nullptr ? *chosen_options.memory : own_memory; }
     bool draining() const override { return is_draining; }
     const ServerOptions& options() const override { return chosen_options; }
     std::array<char, net::kReadBytes>& buffer() override { return read_buffer; }
@@ -66,10 +66,10 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     Descriptor listener;
     std::uint16_t listening_port;
     SteadyTimer pause, waking;
-    std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>> connections;
+    net::MemoryBudget own_memory;
+    std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>> connections;  ///< after the budget
     std::unordered_map<net::ConnectionId, ServedConnection*> answering;
     net::ConnectionId last_request = 0;
-    std::size_t unfinished_bytes = 0;
     std::array<char, net::kReadBytes> read_buffer{};
     net::ServiceActions actions;
     std::deque<net::ConnectionId> left;                      ///< clients that went while the service's actions were carried out
@@ -157,6 +157,14 @@ void Server::State::request(net::ServiceRequest request) {
 void Server::State::client_left(net::ConnectionId id) {
     left.push_back(id);
     if (!busy) run([](base::Instant, net::ServiceActions&) {});
+}
+
+/// From inside whatever asked for room: told in the loop's next turn.
+void Server::State::client_dropped(net::ConnectionId id) {
+    left.push_back(id);
+    loop.post([watch = weak_from_this()] {
+        if (const auto self = watch.lock(); self && !self->going_away) self->run([](base::Instant, net::ServiceActions&) {});
+    });
 }
 
 void Server::State::client_lags(net::ConnectionId id, bool lags) {

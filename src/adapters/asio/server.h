@@ -11,6 +11,7 @@
 #include "adapters/asio/limits.h"
 #include "adapters/asio/loop.h"
 #include "base/result.h"
+#include "net/memory_budget.h"
 #include "net/service.h"
 
 namespace fullstop::adapters::asio {
@@ -27,7 +28,7 @@ struct ServerOptions {
     std::size_t max_body_bytes = kMaxRequestBodyBytes;
     std::size_t max_backlog_bytes = kMaxResponseBacklogBytes;
     std::size_t max_connections = kMaxServedConnections;
-    std::size_t max_unfinished_bytes = kMaxUnfinishedRequestBytes;
+    net::MemoryBudget* memory = nullptr;  ///< outlives the server; absent: one of its own
     base::Duration request_timeout = kRequestTimeout;
 };
 

@@ -28,7 +28,7 @@ public:
         if (empty()) clear();
     }
     void clear() {
-        bytes_.clear();
+        bytes_ = {};  // an idle connection keeps no memory
         taken_ = 0;
     }
 
