@@ -63,7 +63,8 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
                                            .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns),
                                            .started = loop.clock().now(),
                                            .ended = journal->keeper(),
-                                           .records = journal->counts()}});
+                                           .records = journal->counts(),
+                                           .fault = [&world](const gateway::Fault& fault) { world.err << gateway::fault_line(fault) << std::flush; }}});
     if (!running) return fail(world, running.error());
     reload_wanted = 0;
     std::signal(SIGHUP, [](int) { reload_wanted = 1; });

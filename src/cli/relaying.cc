@@ -33,9 +33,19 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     return made;
 }
 
-void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out) {
+/// What an exchange throws has ended that exchange. Whatever is left would end the process with all of them.
+gateway::Actions Relaying::decided(const std::function<void(gateway::Actions&)>& decide) {
     gateway::Actions actions;
-    decide(actions);
+    try {
+        decide(actions);
+    } catch (const std::exception& thrown) {
+        gateway_.stray_fault(thrown.what());
+    }
+    return actions;
+}
+
+void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out) {
+    gateway::Actions actions = decided(decide);
     client_call_ = &out;
     carry_out(std::move(actions));
     hear_store();
@@ -56,12 +66,9 @@ void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags, n
 }
 
 void Relaying::on(const net::Event& event, net::Actions& out) {
-    gateway::Actions actions;
     upstream_call_ = &out;
-    gateway_.pass_on(event, actions);
-    carry_out(std::exchange(actions, {}));
-    gateway_.read_on(event, actions);
-    carry_out(std::move(actions));
+    carry_out(decided([&](gateway::Actions& actions) { gateway_.pass_on(event, actions); }));
+    carry_out(decided([&](gateway::Actions& actions) { gateway_.read_on(event, actions); }));
     hear_store();
     upstream_call_ = nullptr;
     stop_when_drained();
@@ -71,9 +78,8 @@ void Relaying::on(const net::Event& event, net::Actions& out) {
 void Relaying::hear_store() {
     gateway_.store_is(sharing_->state());
     for (auto answers = sharing_->take_answers(); !answers.empty(); answers = sharing_->take_answers()) {
-        gateway::Actions actions;
-        for (const gateway::StoreAnswer& answer : answers) gateway_.answered(answer, loop_.clock().now(), actions);
-        carry_out(std::move(actions));
+        for (const gateway::StoreAnswer& answer : answers)
+            carry_out(decided([&](gateway::Actions& actions) { gateway_.answered(answer, loop_.clock().now(), actions); }));
     }
 }
 
@@ -93,9 +99,7 @@ void Relaying::carry_out(gateway::Actions actions) {
 }
 
 void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide) {
-    gateway::Actions actions;
-    decide(loop_.clock().now(), actions);
-    carry_out(std::move(actions));
+    carry_out(decided([&](gateway::Actions& actions) { decide(loop_.clock().now(), actions); }));
     hear_store();
     stop_when_drained();
 }

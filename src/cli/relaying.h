@@ -46,6 +46,7 @@ private:
     void on(const net::Event& event, net::Actions& out) override;
     bool done() const override { return false; }  // the loop is stopped from outside
 
+    gateway::Actions decided(const std::function<void(gateway::Actions&)>& decide);
     void for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out);
     /// On the loop's thread, from outside both sides.
     void for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide);

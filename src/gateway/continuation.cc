@@ -8,8 +8,10 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/assert.h"
 #include "gateway/limits.h"
 #include "gateway/request_head.h"
+#include "wire/limits.h"
 #include "wire/response_text.h"
 
 namespace fullstop::gateway {
@@ -66,24 +68,42 @@ std::string data_of(std::string_view event) {
     return out;
 }
 
-/// The same event with other text in its first choice.
-std::string with_content(std::string_view data, std::string_view content) {
-    boost::json::value event = boost::json::parse(data);
-    event.at("choices").at(0).at("delta").as_object()["content"] = boost::json::string_view(content.data(), content.size());
+boost::json::value* member(boost::json::value* of, const char* name) {
+    boost::json::object* object = of == nullptr ? nullptr : of->if_object();
+    return object == nullptr ? nullptr : object->if_contains(name);
+}
+
+/// The same event with other text in its first choice. Absent when this stricter reader cannot read it, or reads it otherwise:
+/// NaN, half a surrogate pair, a member that stands twice.
+std::optional<std::string> with_content(std::string_view data, std::string_view content) {
+    boost::system::error_code error;
+    boost::json::value event = boost::json::parse(data, error, {}, {.max_depth = wire::kMaxJsonDepth});
+    boost::json::value* choices = error ? nullptr : member(&event, "choices");
+    boost::json::array* all = choices == nullptr ? nullptr : choices->if_array();
+    boost::json::value* delta = all == nullptr || all->empty() ? nullptr : member(&all->front(), "delta");
+    if (delta == nullptr || !delta->is_object()) return std::nullopt;
+    delta->get_object()["content"] = boost::json::string_view(content.data(), content.size());
     return wire::sse_event(boost::json::serialize(event));
 }
 
+/// What is no number of tokens (none, below 1, beyond every answer) asks for no limit, and stays as its client wrote it.
 void lower_limits(boost::json::object& body, std::int64_t by) {
-    for (const char* name : kLimitMembers)
-        if (auto* limit = body.if_contains(name); limit != nullptr && limit->is_number()) *limit = limit->to_number<std::int64_t>() - by;
+    constexpr double kBeyondEveryAnswer = 0x1p53;
+    for (const char* name : kLimitMembers) {
+        boost::json::value* limit = body.if_contains(name);
+        if (limit == nullptr || !limit->is_number()) continue;
+        const auto asked = limit->to_number<double>();
+        if (asked >= 1 && asked <= kBeyondEveryAnswer) *limit = std::max<std::int64_t>(1, static_cast<std::int64_t>(asked) - by);
+    }
 }
 
 }  // namespace
 
 std::unique_ptr<Continuation> Continuation::of(const net::ServiceRequest& request, const Work& work) {
-    if (!work.answer || !work.sse || !work.path.ends_with("/chat/completions")) return nullptr;
+    if (!work.answer || !work.sse || !work.path.ends_with("/chat/completions") || request.body.size() > kMaxContinuedRequestBytes) return nullptr;
     boost::system::error_code error;
-    const boost::json::value body = boost::json::parse(request.body, error);
+    boost::json::monotonic_resource memory;
+    const boost::json::value body = boost::json::parse(request.body, error, &memory);
     if (error || !body.is_object() || !plain_chat(body.get_object())) return nullptr;
     return std::unique_ptr<Continuation>(new Continuation(request.body));
 }
@@ -92,7 +112,7 @@ std::string Continuation::pass(std::string_view body) {
     std::string out;
     held_ += body;
     std::size_t done = 0;
-    while (!mismatch_) {
+    while (failure_.empty()) {
         const std::size_t length = event_length(std::string_view(held_).substr(done));
         if (length == 0) break;
         event(std::string_view(held_).substr(done, length), out);
@@ -148,16 +168,22 @@ bool Continuation::take_out_repetition(std::string_view content, std::string_vie
     if (content.starts_with(repetition_)) {
         const std::string_view rest = content.substr(repetition_.size());
         repetition_.clear();
+        const auto event = with_content(data, rest);
+        if (!event) {
+            failure_ = "the first words of the server that was to write the rest cannot be read without doubt";
+            return true;
+        }
         ++tokens_;
         text_ += rest;
-        out += with_content(data, rest);
+        out += *event;
         return true;
     }
     // A server that repeats nothing shows it in its first text; one that stops in the middle of repeating does neither.
     const auto alike = std::ranges::mismatch(repetition_, content).in1 - repetition_.begin();
-    mismatch_ = !begins_ || std::cmp_greater_equal(alike, kLeastContinuedBytes);
     repetition_.clear();
-    return mismatch_;
+    if (begins_ && std::cmp_less(alike, kLeastContinuedBytes)) return false;
+    failure_ = "the server that was to write the rest repeats what was delivered otherwise than it was";
+    return true;
 }
 
 std::optional<std::string> Continuation::obstacle() const {
@@ -165,14 +191,16 @@ std::optional<std::string> Continuation::obstacle() const {
     if (finished_) return "it had finished";
     if (text_.size() < kLeastContinuedBytes) return "too little of it was delivered to tell a repetition from a continuation";
     if (!wire::is_utf8(text_) || text_.ends_with("\xEF\xBF\xBD")) return "it ended inside a character";
-    if (const auto limit = requested_max_tokens(body_); limit && *limit - tokens_ < 1) return "it had reached its limit on tokens";
+    if (const auto left = tokens_left(); left && *left < 1) return "it had reached its limit on tokens";
     return std::nullopt;
 }
 
-std::string Continuation::template_question() const {
-    boost::json::value body = boost::json::parse(request_body());
-    return boost::json::serialize(boost::json::object{{"messages", body.at("messages")}});
+std::optional<std::int64_t> Continuation::tokens_left() const {
+    const auto limit = requested_max_tokens(body_);
+    return limit ? std::optional(*limit - tokens_) : std::nullopt;
 }
+
+std::string Continuation::template_question() const { return boost::json::serialize(boost::json::object{{"messages", with_delivered()["messages"]}}); }
 
 bool Continuation::template_holds(std::string_view reply_body) const {
     wire::JsonReader reader;
@@ -183,12 +211,19 @@ void Continuation::begin_next() {
     held_.clear();
     repetition_ = text_;
     later_ = begins_ = true;
-    mismatch_ = false;
+    failure_.clear();
+}
+
+boost::json::object Continuation::with_delivered() const {
+    boost::system::error_code error;
+    boost::json::value body = boost::json::parse(body_, error);
+    FULLSTOP_ASSERT(!error && body.is_object(), "of() has read the same text");
+    body.get_object()["messages"].as_array().push_back(boost::json::object{{"role", "assistant"}, {"content", text_}});
+    return std::move(body.get_object());
 }
 
 std::string Continuation::request_body() const {
-    boost::json::object body = boost::json::parse(body_).as_object();
-    body["messages"].as_array().push_back(boost::json::object{{"role", "assistant"}, {"content", text_}});
+    boost::json::object body = with_delivered();
     lower_limits(body, tokens_);
     return boost::json::serialize(body);
 }

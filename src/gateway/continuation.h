@@ -7,6 +7,7 @@
 // reasoning, several choices) is not continued, and then the answer ends with its error, as without this.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,10 +36,12 @@ public:
     std::string template_question() const;                   ///< body for POST /apply-template
     bool template_holds(std::string_view reply_body) const;  ///< its prompt ends with the delivered text
     void begin_next();                                       ///< pass() now gets the body of the next server
-    /// Absent: neither repeats nor continues what was delivered, as far as can be told.
-    bool mismatch() const { return mismatch_; }
+    /// Why what the next server says cannot be passed on; "": nothing is wrong with it.
+    const std::string& failure() const { return failure_; }
     std::string request_body() const;  ///< for the next server
 
+    /// What is left of the limit that the client asked for; absent: it asked for none.
+    std::optional<std::int64_t> tokens_left() const;
     std::int64_t delivered_tokens() const { return tokens_; }  ///< events with text, each of which carries about one
     std::size_t delivered_bytes() const { return text_.size(); }
 
@@ -47,14 +50,15 @@ private:
     void event(std::string_view bytes, std::string& out);
     void read(std::string_view data, std::string_view bytes, std::string& out);
     bool take_out_repetition(std::string_view content, std::string_view data, std::string& out);
+    boost::json::object with_delivered() const;
 
     std::string body_;        ///< of the client's request
     std::string held_;        ///< the beginning of an event
     std::string text_;        ///< delivered so far
     std::string repetition_;  ///< what the next server may still repeat
-    std::string obstacle_;
+    std::string obstacle_, failure_;
     std::int64_t tokens_ = 0;
-    bool finished_ = false, later_ = false, begins_ = false, mismatch_ = false;
+    bool finished_ = false, later_ = false, begins_ = false;
     wire::JsonReader json_;
 };
 

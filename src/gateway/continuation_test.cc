@@ -106,6 +106,87 @@ TEST_F(Continued, TheRestComesFromAnotherServerBehindADeclaredSeam) {
     EXPECT_EQ(crowd.records.front().text_events, 5);
 }
 
+/// `limit` as the first server got it, and what the second one is to get.
+TEST_F(Continued, WhatIsNoNumberOfTokensStaysAsItWas) {
+    know();
+    const std::vector<std::pair<std::string, std::string>> limits = {{R"("max_tokens":-1)", R"("max_tokens":-1)"},
+                                                                     {R"("max_tokens":100.5)", R"("max_tokens":97)"},
+                                                                     {R"("max_tokens":1e30)", R"("max_tokens":1E30)"},
+                                                                     {R"("max_completion_tokens":1e300)", R"("max_completion_tokens":1E300)"},
+                                                                     {R"("max_tokens":200,"n_predict":2.5)", R"("max_tokens":197,"n_predict":1)"},
+                                                                     {R"("max_tokens":0)", R"("max_tokens":0)"},
+                                                                     {R"("max_tokens":9223372036854775807)", R"("max_tokens":9223372036854775807)"},
+                                                                     {R"("max_tokens":"9")", R"("max_tokens":"9")"}};
+    for (const auto& [asked, sent] : limits) {
+        SCOPED_TRACE(asked);
+        const auto id = begin(R"({"messages":[{"role":"user","content":"x"}],"stream":true,)" + asked + "}");
+        crowd.fail(id);
+        crowd.connect(id);
+        answer_template(id, std::string(kText));
+        EXPECT_THAT(crowd[id].sent, HasSubstr(sent));
+        crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word(" under.") + rest_of_it()) + wire::last_chunk());
+        EXPECT_EQ(text_of(id), std::string(kText) + " under.");
+        crowd.pass(std::chrono::minutes(5));
+    }
+}
+
+TEST_F(Continued, FirstWordsThatCannotBeReadWithoutDoubtAreACut) {
+    know();
+    const std::string text = std::string(kText) + " under";
+    const auto with = [&](const std::string& content, const std::string& more) {
+        return wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":{"content":")" + content + R"("},"finish_reason":null}])" + more + "}");
+    };
+    std::string deep;
+    for (int i = 0; i < 60; ++i) deep = "[" + deep + "]";
+    for (const std::string& event : {with(text, R"(,"t":NaN)"), with(text + "\\ud83d", ""), with(text + "\xFF", ""), with(text, R"(,"choices":5)"),
+                                     with(text, R"(,"choices":[])"), with(text, R"(,"choices":[7])"), with(text, ",\"x\":" + deep)}) {
+        SCOPED_TRACE(event);
+        const auto id = begin();
+        crowd.fail(id);
+        crowd.connect(id);
+        answer_template(id, std::string(kText));
+        crowd.receive(id, Crowd::stream_head() + wire::chunk(event) + wire::chunk(rest_of_it()) + wire::last_chunk());
+        expect_cut(id, "cannot be read without doubt");
+        crowd.pass(std::chrono::minutes(5));
+    }
+    EXPECT_THAT(crowd.page("/metrics"), HasSubstr("fullstop_gateway_faults_total 0\n"));
+}
+
+TEST_F(Continued, AnAnswerThatReachesTheLimitItsClientAskedForIsRecordedAsThat) {
+    know();
+    const auto end_with_usage = [](int tokens) {
+        return event("{}", "\"length\"") +
+               wire::sse_event(R"({"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":)" + std::to_string(tokens) + "}}") + wire::sse_event("[DONE]");
+    };
+    for (const auto& [tokens, cause] : {std::pair(47, "token_limit"), std::pair(40, "default_token_limit")}) {
+        const auto id = begin();
+        crowd.fail(id);
+        crowd.connect(id);
+        answer_template(id, std::string(kText));
+        crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word(" under") + end_with_usage(tokens)) + wire::last_chunk());
+        ASSERT_TRUE(crowd.over(id));
+        EXPECT_EQ(crowd.records.back().fullstop_cause, cause);
+        EXPECT_EQ(reported(crowd.records.back().output_tokens), tokens + 3);
+        crowd.pass(std::chrono::minutes(5));
+    }
+}
+
+TEST_F(Continued, AClientThatLeavesBetweenTwoPartsIsChargedWhatItGot) {
+    Policy budgeted = policy();
+    budgeted.budgets.overall = TokenWindow{.tokens = 140, .window = std::chrono::hours(1)};  // about 96 are set aside for one
+    crowd.act([&](Actions& out) { crowd.gateway.configure(budgeted, crowd.now, out); });
+    know();
+    const auto id = begin();
+    crowd.fail(id);
+    crowd.connect(id);
+    answer_template(id, std::string(kText));
+    crowd.leave(id);
+    EXPECT_THAT(crowd[crowd.ask(kAsk)].seen.raw, HasSubstr("HTTP/1.1 429 ")) << "what it got is not given back";
+    ASSERT_FALSE(crowd.records.empty());
+    EXPECT_EQ(crowd.records.front().text_events, 3);
+    EXPECT_FALSE(crowd.records.front().stop_details.contains("fullstop.continued")) << "there was no seam";
+}
+
 TEST_F(Continued, AServerThatDoesNotRepeatIsUnderstoodToo) {
     know();
     const auto id = begin();

@@ -44,14 +44,19 @@ Queue::Reply Gateway::place(const Ticket& ticket, bool overdue, std::set<Upstrea
         claimed.insert(among.begin(), among.end());
         return claimed.size() >= upstreams_.all().size() ? Queue::Reply::kNobody : Queue::Reply::kNoRoom;
     }
-    dispatch(at, *choice, among.size() > 1, now, out);
+    guarded(ticket.id, {}, now, out, [&](std::string&) { dispatch(at, *choice, among.size() > 1, now, out); });
     return Queue::Reply::kTaken;
 }
 
 void Gateway::pump(base::Instant now, Actions& out) {
     if (std::exchange(pumping_, true)) return;
     std::set<UpstreamId> claimed;
-    queue_.offer(now, counters_, [&](const Ticket& ticket, bool overdue) { return place(ticket, overdue, claimed, now, out); });
+    try {
+        queue_.offer(now, counters_, [&](const Ticket& ticket, bool overdue) { return place(ticket, overdue, claimed, now, out); });
+    } catch (const std::exception&) {
+        pumping_ = false;  // else nobody would be placed any more
+        throw;
+    }
     pumping_ = false;
     if (queue_.size() == 0) return;
     std::optional<base::Instant> next = queue_.next_overdue(now);

@@ -21,6 +21,7 @@ constexpr std::size_t kTailBytes = 4;
 
 Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms, base::Instant now)
     : request_(std::move(request)),
+      asked_bytes_(request_.body.size()),
       request_id_(std::move(request_id)),
       work_(std::move(work)),
       total_(terms.deadlines.total),
@@ -59,7 +60,7 @@ void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t nee
     framing_ = {};
     raw_head_.clear();
     record_ = {};
-    if (const auto asked = reads_ ? requested_max_tokens(request_.body) : std::nullopt)
+    if (const auto asked = between_parts() ? continuation_->tokens_left() : reads_ ? requested_max_tokens(request_.body) : std::nullopt)
         record_.requested_max_tokens = answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
     reader_ = std::make_unique<wire::AnswerReader>(record_);
     asks_template_ = between_parts();
@@ -121,8 +122,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         body += piece;
     }
     relay(body, out);
-    if (continuation_ && continuation_->mismatch())
-        return finish(Stop::kMalformed, "the server that was to write the rest repeats what was delivered otherwise than it was", out);
+    if (continuation_ && !continuation_->failure().empty()) return finish(Stop::kMalformed, continuation_->failure(), out);
     unread_ = all.substr(0, all.size() - bytes.size());
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (!framing_.complete() && !(head_only_ && begun_)) return;
@@ -136,15 +136,17 @@ void Exchange::read_on(std::string& out) {
 }
 
 void Exchange::begin_response(std::string& out) {
-    begun_ = true;
     request_.body = {};  // no further attempt
-    if (between_parts()) return declare_seam(out);
-    if (committed_) return begin_behind_heartbeats(out);
+    if (between_parts() || committed_) {
+        begun_ = true;
+        return between_parts() ? declare_seam(out) : begin_behind_heartbeats(out);
+    }
     form_ = announced_form(framing_.head());
     client_framing_ = client_framing(framing_.head(), framing_.framing(), head_only_);
     wire::Headers ours = own_headers();
     if (close_asked_ && client_framing_ != ClientFraming::kUntilClose) ours.emplace_back("Connection", "close");
     out += client_head(raw_head_, framing_.head(), client_framing_, ours);
+    begun_ = true;  // not before the head is out: a fault until then may still be told by a status
     raw_head_ = {};
     sent_ = now_;
 }

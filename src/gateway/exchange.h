@@ -47,7 +47,9 @@ public:
 
     const Work& work() const { return work_; }
     const std::string& request_id() const { return request_id_; }
+    const std::string& method() const { return request_.method; }
     std::size_t body_bytes() const { return request_.body.size(); }
+    std::size_t asked_bytes() const { return asked_bytes_; }  ///< of the body as it came
     /// Lowers the request's own limit; before it is sent.
     void limit_output(const OutputLimit& limit);
     std::optional<std::int64_t> max_tokens() const { return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens; }
@@ -78,6 +80,10 @@ public:
     void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
     /// The drain limit of the whole gateway is over.
     void shut_down(base::Duration limit, base::Instant at, std::string& out);
+    /// What was done for it threw an exception: it ends, as a fault of this gateway.
+    void fault(std::string_view what, base::Instant at, std::string& out);
+    /// The same without a word, when not even that could be said.
+    void drop();
     void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
     /// It was never passed on. `retry_after` absent: asking again is of no use.
     void refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out);
@@ -96,7 +102,7 @@ public:
     base::Duration queued(base::Instant now) const { return queued_before_.value_or(clocks_.queued(now)); }
     base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
     const answer::Record& record() const { return record_; }
-    std::size_t parts_before() const { return parts_.size(); }
+    std::size_t seams() const { return parts_.size() - (between_parts() ? 1 : 0); }
     /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
     std::int64_t used_tokens() const;
     /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its client left.
@@ -134,6 +140,7 @@ private:
     std::optional<base::Instant> next_heartbeat() const;
 
     net::ServiceRequest request_;
+    std::size_t asked_bytes_;
     std::string request_id_;
     Work work_;
     std::optional<base::Duration> total_, heartbeat_;
@@ -168,13 +175,12 @@ private:
     struct Died {
         End end;
         std::string upstream;
-        answer::Record record;
         std::string chunk_tail;
     };
     std::unique_ptr<Continuation> continuation_;  ///< null: not wanted, or not possible for this request
     std::optional<Died> died_;                    ///< until the next part begins
     std::optional<base::Duration> queued_before_;
-    std::vector<answer::Record> parts_;  ///< those that ended before the one under way
+    std::vector<answer::Record> parts_;  ///< those that ended before the one under way, or wanted
     bool asks_template_ = false;
     std::string template_reply_, further_;
 };

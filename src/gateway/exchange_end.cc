@@ -70,6 +70,23 @@ std::string Exchange::describe(Stop stop, std::string_view words) const {
     }
 }
 
+void Exchange::fault(std::string_view what, base::Instant at, std::string& out) {
+    now_ = at;
+    unread_ = {};
+    const std::string words = fmt::format("a fault of this gateway: {}", what.substr(0, kMaxDetailBytes));
+    if (between_parts()) return give_up(words, at, out);
+    End end = end_before_head(Stop::kFault, words);
+    if (!begun_) return fail_before_head(std::move(end), status_before_head(end, Stop::kFault), out);
+    if (client_framing_ == ClientFraming::kChunked && is_stream(form_)) out += wire::chunk(in_band(error_body(end, numbers()), form_, tail_));
+    end.answer = work_.answer;
+    end_ = std::move(end);
+}
+
+void Exchange::drop() {
+    died_.reset();
+    end_ = End{.answer = work_.answer, .cause = answer::Cause::kGatewayRejected, .by = By::kGateway};
+}
+
 void Exchange::not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out) {
     now_ = at;
     if (may_try_elsewhere()) {

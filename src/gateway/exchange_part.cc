@@ -17,11 +17,12 @@ namespace fullstop::gateway {
 bool Exchange::leaves_the_rest(Stop stop, const std::string& detail) {
     const bool died = stop == Stop::kFin || stop == Stop::kRst || stop == Stop::kMalformed || stop == Stop::kFramed;
     if (!continuation_ || !begun_ || late_ || !died || client_framing_ != ClientFraming::kChunked || !others_ || tried_.size() >= kMaxAttempts) return false;
-    if (continuation_->mismatch() || continuation_->obstacle()) return false;
+    if (!continuation_->failure().empty() || continuation_->obstacle()) return false;
     End end = judged(stop, detail);
     if (end.whole) return false;
     if (!queued_before_) queued_before_ = clocks_.queued(now_);
-    died_ = Died{.end = std::move(end), .upstream = upstream_name_, .record = record_, .chunk_tail = tail_};
+    died_ = Died{.end = std::move(end), .upstream = upstream_name_, .chunk_tail = tail_};
+    parts_.push_back(std::exchange(record_, {}));
     begun_ = false;
     committed_ = wants_another_ = true;
     return true;
@@ -29,7 +30,7 @@ bool Exchange::leaves_the_rest(Stop stop, const std::string& detail) {
 
 bool Exchange::may_write_the_rest(const Upstream& upstream) const {
     const auto& models = upstream.capacity().models;
-    return upstream.capacity().continues && std::ranges::find(models, died_->record.response_model) != models.end();
+    return upstream.capacity().continues && std::ranges::find(models, parts_.back().response_model) != models.end();
 }
 
 std::string Exchange::template_request() const {
@@ -76,11 +77,10 @@ void Exchange::declare_seam(std::string& out) {
                                       {"usage", "prompt_tokens holds what was delivered before, completion_tokens only the rest"}};
     const boost::json::object event = {{"id", request_id_},
                                        {"object", "chat.completion.chunk"},
-                                       {"model", died.record.response_model},
+                                       {"model", parts_.back().response_model},
                                        {"choices", boost::json::array()},
                                        {"fullstop", {{"request_id", request_id_}, {"continued", seam}}}};
     out += wire::chunk(wire::sse_event(boost::json::serialize(event)));
-    parts_.push_back(died.record);
     continuation_->begin_next();
     sent_ = now_;
 }
@@ -91,7 +91,8 @@ void Exchange::give_up(std::string_view why, base::Instant at, std::string& out)
     begun_ = true;
     late_.reset();
     Died died = *std::exchange(died_, std::nullopt);
-    record_ = std::move(died.record);
+    record_ = std::move(parts_.back());
+    parts_.pop_back();
     upstream_name_ = died.upstream;
     tail_ = std::move(died.chunk_tail);
     died.end.detail += fmt::format("; the rest could not be had elsewhere: {}", why);

@@ -14,14 +14,18 @@ void move_origin(answer::Timeline& times, base::Duration arrived) {
         if (*moment) **moment += arrived;
 }
 
-/// What the client saw of an answer in parts began with the first.
-void begin_with(answer::Record& out, const std::vector<answer::Record>& parts) {
+/// What the client saw of an answer in parts began with the first. What the last server counts as its own is the rest alone.
+void begin_with(answer::Record& out, const std::vector<answer::Record>& parts, std::size_t seams) {
     if (parts.empty()) return;
+    std::int64_t before = 0;
     const answer::Timeline& first = parts.front().timeline;
     out.timeline.headers = first.headers, out.timeline.first_byte = first.first_byte, out.timeline.first_comment = first.first_comment;
     out.timeline.first_token = first.first_token, out.timeline.first_answer = first.first_answer;
-    for (const answer::Record& part : parts) out.text_events += part.text_events;
-    out.stop_details["fullstop.continued"] = std::to_string(parts.size());
+    for (const answer::Record& part : parts) before += part.text_events;
+    out.text_events += before;
+    if (const auto rest = reported(out.output_tokens))
+        out.output_tokens = answer::Fact<base::Tokens>::derived({*rest + before}, "what the last server reports, and events with text before it");
+    if (seams > 0) out.stop_details["fullstop.continued"] = std::to_string(seams);
 }
 
 }  // namespace
@@ -37,7 +41,7 @@ answer::Record Exchange::as_record(base::Instant origin, base::Instant now, cons
     if (const auto limit = max_tokens()) out.request.max_tokens = base::Tokens{*limit};
     if (work_.max_tokens) out.requested_max_tokens = answer::Fact<base::Tokens>::measured({*work_.max_tokens}, "the limit in the request");
     if (limit_) out.effective_max_tokens = answer::Fact<base::Tokens>::measured({limit_->max_tokens}, limit_->name);
-    begin_with(out, parts_);
+    begin_with(out, parts_, seams());
     const base::Duration arrived = clocks_.arrived() - origin;
     move_origin(out.timeline, arrived);
     out.timeline.started = arrived;

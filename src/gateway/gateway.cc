@@ -16,6 +16,11 @@ namespace {
 /// Requests are numbered from 1 by the host, so 0 is free.
 constexpr net::TimerId kDrainTimer = 0;
 
+std::string_view bytes_of(const net::Event& event) {
+    const auto* received = std::get_if<net::Received>(&event.what);
+    return received == nullptr ? std::string_view() : received->bytes;
+}
+
 }  // namespace
 
 Gateway::Gateway(GatewayOptions options)
@@ -26,9 +31,22 @@ Gateway::Gateway(GatewayOptions options)
 // Clients ------------------------------------------------------------------------------------------------------------------
 
 void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& out) {
-    std::string request_id(header(request, "x-request-id"));
-    const bool id_is_fine = request_id.empty() || valid_request_id(request_id);
-    if (request_id.empty() || !id_is_fine) request_id = fmt::format("fs-{:016x}", random_.next());
+    const net::ConnectionId id = request.id;
+    const std::string beginning = request.body.substr(0, kMaxFaultBytes);
+    const std::size_t told = out.client.size();
+    std::string request_id = fmt::format("fs-{:016x}", random_.next());
+    guarded(id, {beginning}, now, out, [&](std::string&) { take(now, std::move(request), request_id, out); });
+    if (live_.contains(id) || out.client.size() > told) return;
+    // A fault before there was an exchange.
+    respond({.id = id, .method = {}, .target = {}, .headers = {{"connection", "close"}}, .body = {}}, 500, "application/json",
+            error_body("a fault of this gateway ended this request", "gateway_error", "gateway_rejected"), request_id, out);
+}
+
+void Gateway::take(base::Instant now, net::ServiceRequest request, std::string request_id, Actions& out) {
+    const std::string_view sent_id = header(request, "x-request-id");
+    const bool id_is_fine = sent_id.empty() || valid_request_id(sent_id);
+    if (!sent_id.empty() && id_is_fine) request_id = sent_id;
+    if (options_.plant) options_.plant();
     const auto reject = [&](int status, std::string_view message, std::string_view code) {
         respond(request, status, "application/json", error_body(message, "invalid_request_error", code), request_id, out);
     };
@@ -129,7 +147,7 @@ void Gateway::client_left(base::Instant now, net::ConnectionId id, Actions& out)
                        {.path = work.path, .stream = work.stream, .cause = answer::Cause::kClientCancelled, .elapsed = entry.exchange->age(now)});
     if (entry.connection != 0) out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
     out.upstream.emplace_back(net::CancelTimer{id});
-    if (options_.ended && entry.exchange->work().answer) options_.ended(entry.exchange->as_record(options_.started, now, std::nullopt));
+    keep_record(*entry.exchange, std::nullopt, now);
     release(entry, entry.exchange->begun(), false, now);
     forget(found, now, out);
     pump(now, out);
@@ -150,18 +168,18 @@ void Gateway::pass_on(const net::Event& event, Actions& out) {
         const auto attempt = attempts_.find(connection);
         if (attempt == attempts_.end()) return;
         const auto found = live_.find(attempt->second);
-        std::string bytes;
-        tell(*found->second.exchange, bytes);
-        if (std::string more = found->second.exchange->further_bytes(); !more.empty()) out.upstream.emplace_back(net::Send{connection, std::move(more)});
-        if (found->second.exchange->wants_another()) {
+        guarded(found->first, {bytes_of(event), open}, event.at, out, [&](std::string& bytes) {
+            Exchange& exchange = *found->second.exchange;
+            tell(exchange, bytes);
+            if (options_.plant) options_.plant();
+            if (std::string more = exchange.further_bytes(); !more.empty()) out.upstream.emplace_back(net::Send{connection, std::move(more)});
+            if (!exchange.wants_another()) return settle(found, std::move(bytes), open, event.at, out);
             if (!bytes.empty()) out.client.emplace_back(net::ServiceSend{found->first, std::move(bytes)});
-            return try_elsewhere(found, open, event.at, out);
-        }
-        settle(found, std::move(bytes), open, event.at, out);
+            try_elsewhere(found, open, event.at, out);
+        });
     };
     if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
-        if (const auto attempt = attempts_.find(connected->id); attempt != attempts_.end())
-            out.upstream.emplace_back(net::Send{connected->id, live_.at(attempt->second).exchange->upstream_bytes()});
+        on(connected->id, [&](Exchange& e, std::string&) { out.upstream.emplace_back(net::Send{connected->id, e.upstream_bytes()}); }, true);
     } else if (const auto* failed = std::get_if<net::ConnectFailed>(&event.what)) {
         on(failed->id, [&](Exchange& e, std::string& bytes) { e.not_connected(failed->why, failed->text, event.at, bytes); }, false);
     } else if (const auto* received = std::get_if<net::Received>(&event.what)) {
@@ -177,9 +195,43 @@ void Gateway::read_on(const net::Event& event, Actions& out) {
     const auto attempt = received != nullptr ? attempts_.find(received->id) : attempts_.end();
     if (attempt == attempts_.end()) return;
     const auto found = live_.find(attempt->second);
-    std::string bytes;
-    found->second.exchange->read_on(bytes);
-    settle(found, std::move(bytes), true, event.at, out);
+    guarded(found->first, {received->bytes}, event.at, out, [&](std::string& bytes) {
+        found->second.exchange->read_on(bytes);
+        settle(found, std::move(bytes), true, event.at, out);
+    });
+}
+
+void Gateway::end_by_fault(net::ConnectionId id, std::string_view what, Came came, std::string bytes, base::Instant now, Actions& out) {
+    const auto at = live_.find(id);
+    note_fault(at == live_.end() ? nullptr : at->second.exchange.get(), what, came.bytes);
+    if (at == live_.end()) return;
+    Exchange& exchange = *at->second.exchange;
+    try {
+        if (!exchange.over()) exchange.fault(what, now, bytes);
+    } catch (const std::exception&) {
+        exchange.drop();
+    }
+    settle(at, std::move(bytes), came.connection_open, now, out);
+}
+
+void Gateway::note_fault(const Exchange* exchange, std::string_view what, std::string_view bytes) {
+    metrics_.fault();
+    if (!options_.fault) return;
+    Fault fault{.what = std::string(what), .bytes = std::string(bytes.substr(0, kMaxFaultBytes))};
+    if (exchange != nullptr) {
+        fault.request_id = exchange->request_id(), fault.method = exchange->method(), fault.path = exchange->work().path;
+        fault.request_bytes = exchange->asked_bytes(), fault.relayed_bytes = exchange->relayed();
+    }
+    options_.fault(fault);
+}
+
+void Gateway::keep_record(const Exchange& exchange, const std::optional<End>& end, base::Instant now) {
+    if (!options_.ended || !exchange.work().answer) return;
+    try {
+        options_.ended(exchange.as_record(options_.started, now, end));
+    } catch (const std::exception& thrown) {
+        note_fault(&exchange, thrown.what(), "");
+    }
 }
 
 /// Sends what came of an event, and ends the exchange when it is over.
@@ -193,7 +245,7 @@ void Gateway::settle(Live::iterator at, std::string bytes, bool connection_open,
     if (entry.connection != 0 && connection_open)
         out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin, .keep = exchange.upstream_reusable()});
     out.upstream.emplace_back(net::CancelTimer{id});
-    if (options_.ended && exchange.work().answer) options_.ended(exchange.as_record(options_.started, now, exchange.end()));
+    keep_record(exchange, exchange.end(), now);
     count(exchange, now);
     if (entry.counted) note_pace(now);
     // Our own limits say nothing about the upstream, silence does.
@@ -210,10 +262,10 @@ void Gateway::count(const Exchange& exchange, base::Instant now) {
     const End& end = exchange.end();
     if (!end.answer) return metrics_.other(exchange.upstream_name());
     metrics_.answer(end.cause, exchange.upstream_name());
-    metrics_.continued(exchange.parts_before());
+    metrics_.continued(exchange.seams());
     const auto& status = exchange.record().status;
     metrics_.genai(exchange.record(), {.path = exchange.work().path,
-                                       .stream = exchange.work().stream && exchange.parts_before() == 0,  // else its times are of no one server
+                                       .stream = exchange.work().stream && exchange.seams() == 0,  // else its times are of no one server
                                        .whole = end.whole && status && *status < 300,
                                        .cause = end.cause,
                                        .elapsed = exchange.age(now)});
@@ -272,17 +324,19 @@ void Gateway::on_timer(base::Instant now, net::TimerId id, Actions& out) {
     if (id == kDrainTimer) {
         pumping_ = true;  // nothing is placed any more
         while (!live_.empty()) {
-            std::string bytes;
-            live_.begin()->second.exchange->shut_down(options_.policy.drain, now, bytes);
-            settle(live_.begin(), std::move(bytes), true, now, out);
+            guarded(live_.begin()->first, {}, now, out, [&](std::string& bytes) {
+                live_.begin()->second.exchange->shut_down(options_.policy.drain, now, bytes);
+                settle(live_.begin(), std::move(bytes), true, now, out);
+            });
         }
         return;
     }
     const auto found = live_.find(id);
     if (found == live_.end()) return;
-    std::string bytes;
-    found->second.exchange->on_time(now, bytes);
-    settle(found, std::move(bytes), true, now, out);
+    guarded(id, {}, now, out, [&](std::string& bytes) {
+        found->second.exchange->on_time(now, bytes);
+        settle(found, std::move(bytes), true, now, out);
+    });
     if (const auto still = live_.find(id); still != live_.end()) watch(*still, now, out);
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "base/random.h"
 #include "gateway/budget.h"
 #include "gateway/exchange.h"
+#include "gateway/fault.h"
 #include "gateway/limits.h"
 #include "gateway/metrics.h"
 #include "gateway/placement.h"
@@ -48,6 +50,10 @@ struct GatewayOptions {
     std::function<void(const answer::Record&)> ended = {};
     /// What became of those records, for /metrics, if anybody keeps them.
     std::function<RecordCounts()> records = {};
+    /// Told of every exchange that a fault of this gateway ended.
+    std::function<void(const Fault&)> fault = {};
+    /// For tests: called within each step of an exchange; what it throws is a fault.
+    std::function<void()> plant = {};
 };
 
 class Gateway {
@@ -83,6 +89,9 @@ public:
     void configure(Policy policy, base::Instant now, Actions& out);
     const Policy& policy() const { return options_.policy; }
     const Upstreams& upstreams() const { return upstreams_; }
+
+    /// For a rim that caught what belongs to no exchange.
+    void stray_fault(std::string_view what) { note_fault(nullptr, what, ""); }
 
     /// No new requests (503); running and waiting answers go on until the drain limit, then they end with a reason.
     void drain(base::Instant now, Actions& out);
@@ -132,6 +141,25 @@ private:
 
     void on_timer(base::Instant now, net::TimerId id, Actions& out);
     void watch(const Live::value_type& live, base::Instant now, Actions& out) const;
+    void take(base::Instant now, net::ServiceRequest request, std::string request_id, Actions& out);
+    /// What it was that a step was about, should it fail.
+    struct Came {
+        std::string_view bytes;
+        bool connection_open = true;
+    };
+    /// One step of one exchange, with the bytes for its client. What it throws ends that exchange and nothing else.
+    template <class Step>
+    void guarded(net::ConnectionId id, Came came, base::Instant now, Actions& out, const Step& step) {
+        std::string bytes;
+        try {
+            step(bytes);
+        } catch (const std::exception& thrown) {
+            end_by_fault(id, thrown.what(), came, std::move(bytes), now, out);
+        }
+    }
+    void end_by_fault(net::ConnectionId id, std::string_view what, Came came, std::string bytes, base::Instant now, Actions& out);
+    void note_fault(const Exchange* exchange, std::string_view what, std::string_view bytes);
+    void keep_record(const Exchange& exchange, const std::optional<End>& end, base::Instant now);
     void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out);
     void note_pace(base::Instant now);
     void count(const Exchange& exchange, base::Instant now);

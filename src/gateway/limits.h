@@ -23,6 +23,8 @@ inline constexpr base::Duration kDefaultHeartbeat = std::chrono::seconds(20);
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Words of an upstream's error or of a broken connection that are repeated.       cut there
 inline constexpr std::size_t kMaxDetailBytes = 300;
+/// Of the bytes at which a fault of ours happened: enough to see what they are.  cut there
+inline constexpr std::size_t kMaxFaultBytes = 200;
 
 // The queue
 /// Waiting requests: at 8 answers at once this is 16 turns, as long as people wait. 429 with Retry-After
@@ -66,6 +68,8 @@ inline constexpr std::size_t kMaxLateErrorBytes = std::size_t{64} << 10;
 // Continuation
 /// Text of an answer that may go on elsewhere; 250 000 tokens.                     it is not continued
 inline constexpr std::size_t kMaxContinuedBytes = std::size_t{1} << 20;
+/// Of a request whose answer may go on elsewhere: it is read as a whole when it comes, in the loop that serves all.   it is not continued
+inline constexpr std::size_t kMaxContinuedRequestBytes = std::size_t{1} << 20;
 /// Delivered text below which a server that repeats it cannot be told from one that happens to go on with the same words.
 inline constexpr std::size_t kLeastContinuedBytes = 32;
 /// Of an event that has not ended.                                                 it goes on as it comes, and is not continued

@@ -87,6 +87,8 @@ std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::s
     fmt::format_to(put, "fullstop_gateway_limited_total {}\n", limited_);
     introduce_metric(out, "fullstop_gateway_continued_total", "counter", "Answers whose server died and whose rest another one wrote, by seams");
     fmt::format_to(put, "fullstop_gateway_continued_total {}\n", continued_);
+    introduce_metric(out, "fullstop_gateway_faults_total", "counter", "Requests that a fault of this gateway ended; standard error says more");
+    fmt::format_to(put, "fullstop_gateway_faults_total {}\n", faults_);
     return out + genai_.text();
 }
 

@@ -34,6 +34,7 @@ public:
     void waited(Priority priority, base::Duration time);
     void retried(const std::string& upstream) { ++retries_[upstream]; }
     void continued(std::size_t seams) { continued_ += static_cast<std::int64_t>(seams); }
+    void fault() { ++faults_; }     ///< of this gateway, which ended an exchange
     void limited() { ++limited_; }  ///< its token limit was lowered
     void genai(const answer::Record& record, const GenAiMetrics::Ended& ended) { genai_.answer(record, ended); }
 
@@ -51,7 +52,7 @@ private:
     std::map<std::string, std::int64_t> others_, bytes_, retries_;
     std::array<Histogram, kPriorities> waits_ = {Histogram(kWaitBounds), Histogram(kWaitBounds), Histogram(kWaitBounds)};
     GenAiMetrics genai_;
-    std::int64_t limited_ = 0, continued_ = 0;
+    std::int64_t limited_ = 0, continued_ = 0, faults_ = 0;
 };
 
 }  // namespace fullstop::gateway

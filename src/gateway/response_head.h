@@ -21,6 +21,8 @@ enum class ClientFraming {
 /// Which form the content type announces.
 enum class BodyForm { kSse, kLines, kJson, kOther };
 BodyForm announced_form(const wire::ResponseHead& head);
+/// Events or lines, so that an error can stand behind what came before.
+constexpr bool is_stream(BodyForm form) { return form == BodyForm::kSse || form == BodyForm::kLines; }
 
 /// What an answer with this head is framed as. `upstream` is the framing seen; `head_only`: the request was HEAD.
 ClientFraming client_framing(const wire::ResponseHead& head, answer::Framing upstream, bool head_only);

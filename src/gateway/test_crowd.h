@@ -16,9 +16,8 @@ namespace fullstop::gateway {
 
 class Crowd {
 public:
-    explicit Crowd(Policy policy)
-        : gateway(
-              {.policy = std::move(policy), .version = "test", .started = now, .ended = [this](const answer::Record& record) { records.push_back(record); }}) {}
+    explicit Crowd(Policy policy) : Crowd(GatewayOptions{.policy = std::move(policy), .version = "test"}) {}
+    explicit Crowd(GatewayOptions options) : gateway(with_records(std::move(options))) {}
 
     static Policy policy_of(int upstreams, std::optional<std::int64_t> each = {}) {
         Policy policy;
@@ -106,6 +105,11 @@ public:
     Gateway gateway;
 
 private:
+    GatewayOptions with_records(GatewayOptions options) {
+        options.started = now;
+        options.ended = [this](const answer::Record& record) { records.push_back(record); };
+        return options;
+    }
     void tell(decltype(net::Event::what) what) {
         act([&](Actions& out) { gateway.upstream({now, std::move(what)}, out); });
     }

@@ -12,8 +12,6 @@ namespace {
 using answer::Api;
 using answer::Cause;
 
-bool is_stream(BodyForm form) { return form == BodyForm::kSse || form == BodyForm::kLines; }
-
 /// Every choice that was opened has a finish reason. With several, the record tells them apart.
 bool choices_finished(const answer::Record& record) {
     if (!record.end.reason) return false;
@@ -82,6 +80,7 @@ End cut(Stop stop, std::string detail) {
         case Stop::kDeadline:
         case Stop::kShutdown: end.cause = Cause::kGatewayDeadline; break;
         case Stop::kRefused:
+        case Stop::kFault:
         case Stop::kTooLarge: end.cause = Cause::kGatewayRejected; break;
         default: end.cause = Cause::kConnectionBroken, end.by = By::kUpstream; break;
     }
@@ -150,6 +149,7 @@ End end_before_head(Stop stop, std::string detail) {
 
 int status_before_head(const End& end, Stop stop) {
     if (stop == Stop::kShutdown || stop == Stop::kRefused) return 503;
+    if (stop == Stop::kFault) return 500;
     return end.cause == Cause::kGatewayIdleTimeout || stop == Stop::kDeadline ? 504 : 502;
 }
 

@@ -30,6 +30,7 @@ enum class Stop {
     kRefused,    ///< by us, before it was sent anywhere
     kMalformed,  ///< bytes that are no HTTP response
     kTooLarge,   ///< a head or an event beyond the limits of wire
+    kFault,      ///< ours
 };
 
 /// All that is known of a response that has stopped. The record's reader was told of the end.
