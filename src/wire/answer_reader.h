@@ -11,6 +11,7 @@
 
 #include "answer/record.h"
 #include "base/time.h"
+#include "wire/transcript.h"
 
 namespace fullstop::wire {
 
@@ -43,6 +44,7 @@ public:
     bool complete() const;
     /// In which dialect the answer came; absent while no event showed one.
     std::optional<answer::Api> dialect() const;
+    OwnEnd own_end() const;
     /// Input beyond the limits (head, event size): the client should close; the record says which limit.
     bool overflowed() const;
 

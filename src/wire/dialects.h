@@ -18,6 +18,8 @@ bool read_event(JsonValue event, bool surely_error, Transcript& out);
 
 // Each returns false, and changes nothing, when the event is not of its dialect.
 bool read_openai(JsonValue event, Transcript& out);        ///< chat and completions; vLLM, SGLang, LM Studio, TabbyAPI, llama-server, LiteLLM
+bool read_anthropic(JsonValue event, Transcript& out);     ///< Messages
+bool read_responses(JsonValue event, Transcript& out);     ///< OpenAI Responses
 bool read_llama_server(JsonValue event, Transcript& out);  ///< native /completion
 bool read_ollama(JsonValue event, Transcript& out);        ///< /api/chat, /api/generate
 bool read_koboldcpp(JsonValue event, Transcript& out);     ///< /api/extra/generate/stream, /api/v1/generate

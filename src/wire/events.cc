@@ -26,7 +26,8 @@ bool read_event(JsonValue event, bool surely_error, Transcript& out) {
         return understood;
     }
     if (surely_error || !event["choices"].present() || event["error"]) understood = read_error(event, surely_error, out);
-    for (const auto read : {read_openai, read_llama_server, read_ollama, read_koboldcpp, read_tgi, read_sglang, read_loose_numbers})
+    for (const auto read :
+         {read_openai, read_anthropic, read_responses, read_llama_server, read_ollama, read_koboldcpp, read_tgi, read_sglang, read_loose_numbers})
         if (read(event, out)) return true;
     return understood;
 }

@@ -100,6 +100,9 @@ void Transcript::finish(std::size_t index, std::string_view word) {
 }
 
 void Transcript::terminator() {
+    const bool finished = !choices_.empty() && std::ranges::none_of(choices_, [](const Choice& each) { return each.finish.empty(); });
+    if (own_end_ == OwnEnd::kNone) own_end_ = record_->end.error ? OwnEnd::kBehindAnError : OwnEnd::kWithoutReason;
+    if (own_end_ == OwnEnd::kWithoutReason && finished && !record_->end.error) own_end_ = OwnEnd::kTrue;
     record_->end.terminator = true;
     record_->timeline.terminator = at_;
 }

@@ -15,6 +15,14 @@
 
 namespace fullstop::wire {
 
+/// What had been said when the stream's own end mark came; known before the record tells choices apart.
+enum class OwnEnd {
+    kNone,           ///< it has not come
+    kTrue,           ///< every choice that was opened had the reason of its end
+    kWithoutReason,  ///< one had none
+    kBehindAnError,
+};
+
 class Transcript {
 public:
     explicit Transcript(answer::Record& record) : record_(&record) {}
@@ -46,6 +54,7 @@ public:
     void speaks(answer::Api api) { dialect_ = api; }
     std::optional<answer::Api> dialect() const { return dialect_; }
 
+    OwnEnd own_end() const { return own_end_; }
     bool saw_partial() const { return partial_; }
     bool saw_error_only() const { return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason; }
 
@@ -70,6 +79,7 @@ private:
     bool event_has_text_ = false;
     bool event_has_answer_ = false;
     bool partial_ = false;
+    OwnEnd own_end_ = OwnEnd::kNone;
     std::optional<answer::Api> dialect_;
 };
 
