@@ -289,6 +289,33 @@ TEST_F(Continued, AShortAnswerAndOneThatHadFinishedAreNotContinued) {
     EXPECT_EQ(text_of(id), kText);
 }
 
+TEST_F(Continued, WhenNobodyMayGoOnAnyMoreItEndsAsItsServerLeftIt) {
+    const std::vector<std::function<void()>> changes = {
+        [&] { know({"other"}); },
+        [&] { know({"m"}, false); },
+        [&] {
+            Policy other = policy();
+            other.upstreams = {{.url = *wire::parse_server_url("http://127.0.0.1:9009")}};
+            crowd.act([&](Actions& out) { crowd.gateway.configure(other, crowd.now, out); });
+        },
+    };
+    Policy one_each = policy();
+    for (auto& upstream : one_each.upstreams) upstream.max_concurrency = 1;
+    crowd.act([&](Actions& out) { crowd.gateway.configure(one_each, crowd.now, out); });
+    for (const auto& change : changes) {
+        know();
+        const auto id = begin();
+        const auto busy = crowd.ask();
+        ASSERT_TRUE(crowd.passed_on(busy));
+        crowd.fail(id);
+        ASSERT_FALSE(crowd.over(id)) << "it waits for the place of the other";
+        change();
+        expect_cut(id, "no upstream takes requests any more");
+        crowd.leave(busy);
+        crowd.pass(std::chrono::minutes(5));
+    }
+}
+
 TEST_F(Continued, ADeadlineBetweenTwoServersEndsItAndALeavingClientStopsTheSearch) {
     Policy limited = policy();
     limited.deadlines.total = std::chrono::seconds(20);

@@ -46,13 +46,32 @@ json::object fullstop_object(const End& end, const AnswerNumbers& n) {
             {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
 }
 
+json::object error_object(const End& end, const AnswerNumbers& numbers) {
+    return {{"message", fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail)},
+            {"type", end.by == By::kGateway ? "gateway_error" : "upstream_error"},
+            {"code", answer::to_string(end.cause)},
+            {"fullstop", fullstop_object(end, numbers)}};
+}
+
 }  // namespace
 
-std::string error_body(const End& end, const AnswerNumbers& numbers) {
-    const std::string message = fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail);
-    const std::string_view type = end.by == By::kGateway ? "gateway_error" : "upstream_error";
-    return json::serialize(
-        json::object{{"error", {{"message", message}, {"type", type}, {"code", answer::to_string(end.cause)}, {"fullstop", fullstop_object(end, numbers)}}}});
+ErrorShape error_shape(std::string_view path) {
+    if (path.ends_with("/messages")) return ErrorShape::kMessages;
+    return path.ends_with("/responses") ? ErrorShape::kResponses : ErrorShape::kPlain;
+}
+
+std::string error_body(const End& end, const AnswerNumbers& numbers, ErrorShape shape) {
+    json::object body;
+    if (shape == ErrorShape::kMessages) body["type"] = "error";
+    body["error"] = error_object(end, numbers);
+    return json::serialize(body);
+}
+
+std::string error_event(const End& end, const AnswerNumbers& numbers, ErrorShape shape) {
+    if (shape != ErrorShape::kResponses) return wire::sse_event(error_body(end, numbers, shape), shape == ErrorShape::kMessages ? "error" : "");
+    const json::object response = {
+        {"id", numbers.request_id}, {"object", "response"}, {"status", "failed"}, {"error", error_object(end, numbers)}, {"output", json::array()}};
+    return wire::sse_event(json::serialize(json::object{{"type", "response.failed"}, {"response", response}}), "response.failed");
 }
 
 std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
@@ -65,11 +84,11 @@ bool inside_event(BodyForm form, std::string_view tail) {
     return form == BodyForm::kSse && !tail.ends_with("\n\n") && !tail.ends_with("\r\n\r\n") && !tail.ends_with("\r\r");
 }
 
-std::string in_band(std::string_view error, BodyForm form, std::string_view tail) {
+std::string in_band(const End& end, const AnswerNumbers& numbers, ErrorShape shape, BodyForm form, std::string_view tail) {
     const bool open = inside_event(form, tail);
-    if (form == BodyForm::kLines) return fmt::format("{}{}\n", open ? "\n" : "", error);
+    if (form == BodyForm::kLines) return fmt::format("{}{}\n", open ? "\n" : "", error_body(end, numbers, shape));
     const bool line_open = open && tail.back() != '\n' && tail.back() != '\r';
-    return fmt::format("{}{}{}", line_open ? "\n" : "", open ? "\n" : "", wire::sse_event(error));
+    return fmt::format("{}{}{}", line_open ? "\n" : "", open ? "\n" : "", error_event(end, numbers, shape));
 }
 
 }  // namespace fullstop::gateway

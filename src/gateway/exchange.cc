@@ -14,8 +14,12 @@
 namespace fullstop::gateway {
 namespace {
 
-/// As many bytes as the end of an event can have.
-constexpr std::size_t kTailBytes = 4;
+/// Which ends a stream may have that are held back, if any.
+std::optional<HeldEnd> held_end_of(const Work& work, BodyForm form) {
+    if (form == BodyForm::kLines && work.answer) return HeldEnd(HeldEnd::By::kLine);
+    if (form != BodyForm::kSse) return std::nullopt;
+    return HeldEnd(work.answer && error_shape(work.path) != ErrorShape::kPlain ? HeldEnd::By::kEventType : HeldEnd::By::kDone);
+}
 
 }  // namespace
 
@@ -24,6 +28,7 @@ Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work wor
       asked_bytes_(request_.body.size()),
       request_id_(std::move(request_id)),
       work_(std::move(work)),
+      shape_(error_shape(work_.path)),
       total_(terms.deadlines.total),
       heartbeat_(work_.answer && work_.sse ? terms.heartbeat : std::nullopt),
       terms_retry_(terms.retry),
@@ -110,6 +115,13 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
             return finish(Stop::kMalformed, begun_ ? "the upstream's chunk framing is broken" : "the upstream's bytes are no HTTP response", out);
         }
         if (framing_.head_complete() && !begun_) {
+            if (holds_control_bytes(raw_head_)) return finish(Stop::kMalformed, "the upstream's response head holds a NUL or a bare carriage return", out);
+            if (work_.answer && framing_.head().status < 300 && is_encoded(framing_.head()))
+                return finish(
+                    Stop::kEncoded,
+                    fmt::format("the upstream answered with content-encoding {} although it was asked for none: how such an answer ends cannot be read",
+                                content_encoding(framing_.head())),
+                    out);
             if (untrusted_length(framing_.head())) return finish(Stop::kMalformed, "the upstream's content-length cannot be trusted", out);
             if (framing_.head().status == 101) return finish(Stop::kMalformed, "the upstream switched protocols unasked", out);
             if (framing_.head().status == 503 && may_try_elsewhere()) {
@@ -124,6 +136,9 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
     relay(body, out);
     if (continuation_ && !continuation_->failure().empty()) return finish(Stop::kMalformed, continuation_->failure(), out);
     unread_ = all.substr(0, all.size() - bytes.size());
+    if (held_end_ && held_end_->ended()) read_held_end(out);
+    if (held_end_ && held_end_->ended() && held_end_->held().size() > kMaxHeldEndBytes)
+        return finish(Stop::kTooLarge, "an end that does not say how the answer ended, and more behind it than the gateway holds back", out);
     upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
     if (!framing_.complete() && !(head_only_ && begun_)) return;
     read_copy(std::exchange(unread_, {}));
@@ -143,6 +158,7 @@ void Exchange::begin_response(std::string& out) {
     }
     form_ = announced_form(framing_.head());
     client_framing_ = client_framing(framing_.head(), framing_.framing(), head_only_);
+    if (const int status = framing_.head().status; reads_ && status >= 200 && status < 300) held_end_ = held_end_of(work_, form_);
     wire::Headers ours = own_headers();
     if (close_asked_ && client_framing_ != ClientFraming::kUntilClose) ours.emplace_back("Connection", "close");
     out += client_head(raw_head_, framing_.head(), client_framing_, ours);
@@ -156,6 +172,7 @@ void Exchange::begin_behind_heartbeats(std::string& out) {
     const int status = framing_.head().status;
     out += wire::chunk(wire::sse_comment(fmt::format("fullstop upstream={} status={} queue_ms={:.0f}", upstream_name_, status, base::to_ms(queued(now_)))));
     if (status < 200 || status >= 300 || announced_form(framing_.head()) != BodyForm::kSse) late_.emplace();
+    if (!late_) held_end_ = held_end_of(work_, form_);
     raw_head_ = {};
 }
 
@@ -195,11 +212,19 @@ void Exchange::relay(std::string_view bytes, std::string& out) {
     const bool whole_events = continuation_ && form_ == BodyForm::kSse && client_framing_ == ClientFraming::kChunked && !late_;
     const std::string events = whole_events ? continuation_->pass(bytes) : std::string();
     const std::string_view body = whole_events ? std::string_view(events) : bytes;
-    if (body.empty()) return;
     if (late_) {
         late_->append(body.substr(0, kMaxLateErrorBytes - std::min(kMaxLateErrorBytes, late_->size())));
         return;
     }
+    if (framing_.framing() == answer::Framing::kUntilClose && (form_ == BodyForm::kJson || form_ == BodyForm::kLines)) json_.feed(body);
+    if (held_end_)
+        pass_to_client(held_end_->pass(body), out);
+    else
+        pass_to_client(body, out);
+}
+
+void Exchange::pass_to_client(std::string_view body, std::string& out) {
+    if (body.empty()) return;
     relayed_ += body.size();
     sent_ = now_;
     tail_.append(body.substr(body.size() - std::min(body.size(), kTailBytes)));

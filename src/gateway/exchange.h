@@ -19,6 +19,8 @@
 #include "gateway/continuation.h"
 #include "gateway/deadlines.h"
 #include "gateway/error_body.h"
+#include "gateway/held_end.h"
+#include "gateway/json_depth.h"
 #include "gateway/output_limit.h"
 #include "gateway/placement.h"
 #include "gateway/response_head.h"
@@ -36,6 +38,9 @@ struct Terms {
     bool retry = true;
     bool continuation = false;
 };
+
+/// As many bytes as the end of an event can have.
+inline constexpr std::size_t kTailBytes = 4;
 
 std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
 
@@ -128,6 +133,10 @@ private:
     void finish_late_error(const End& end, std::string& out);
     void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
     void relay(std::string_view body, std::string& out);
+    void pass_to_client(std::string_view body, std::string& out);
+    void read_held_end(std::string& out);
+    void finish_held_end(End& end, std::string& out);
+    bool inside_event() const;
     bool leaves_the_rest(Stop stop, const std::string& detail);
     void read_template(std::string_view bytes, std::string& out);
     std::string template_request() const;
@@ -143,6 +152,7 @@ private:
     std::size_t asked_bytes_;
     std::string request_id_;
     Work work_;
+    ErrorShape shape_;
     std::optional<base::Duration> total_, heartbeat_;
     bool terms_retry_;
     std::optional<OutputLimit> limit_;
@@ -166,6 +176,8 @@ private:
     bool committed_ = false;           ///< the gateway gave out a head of its own
     std::optional<std::string> late_;  ///< behind it: the body of a response that is no stream
     BodyForm form_ = BodyForm::kOther;
+    JsonDepth json_;
+    std::optional<HeldEnd> held_end_;  ///< of a stream
     ClientFraming client_framing_ = ClientFraming::kNone;
     std::size_t relayed_ = 0;
     std::optional<CutBy> cut_by_;

@@ -77,7 +77,7 @@ void Exchange::fault(std::string_view what, base::Instant at, std::string& out) 
     if (between_parts()) return give_up(words, at, out);
     End end = end_before_head(Stop::kFault, words);
     if (!begun_) return fail_before_head(std::move(end), status_before_head(end, Stop::kFault), out);
-    if (client_framing_ == ClientFraming::kChunked && is_stream(form_)) out += wire::chunk(in_band(error_body(end, numbers()), form_, tail_));
+    if (client_framing_ == ClientFraming::kChunked && is_stream(form_)) out += wire::chunk(in_band(end, numbers(), shape_, form_, tail_));
     end.answer = work_.answer;
     end_ = std::move(end);
 }
@@ -131,8 +131,9 @@ void Exchange::finish(Stop stop, std::string detail, std::string& out) {
     end_ = judged(stop, std::move(detail));
     end_->cut_by = cut_by_;
     if (late_) return finish_late_error(*end_, out);
+    if (held_end_) finish_held_end(*end_, out);
     if (client_framing_ != ClientFraming::kChunked) return;
-    if (end_->say) out += wire::chunk(in_band(error_body(*end_, numbers()), form_, tail_));
+    if (end_->say) out += wire::chunk(in_band(*end_, numbers(), shape_, form_, tail_));
     if (end_->whole) out += wire::last_chunk();
 }
 
@@ -144,11 +145,35 @@ End Exchange::judged(Stop stop, std::string detail) const {
                       .success = status >= 200 && status < 300,
                       .close_delimited = framing_.framing() == answer::Framing::kUntilClose,
                       .form = late_ ? announced_form(framing_.head()) : form_,
-                      .inside_event = gateway::inside_event(form_, tail_) || (continuation_ && continuation_->inside_event()),
+                      .inside_event = inside_event(),
+                      .own_end = work_.answer && shape_ != ErrorShape::kPlain,
                       .stop = stop,
                       .detail = std::move(detail),
                       .our_max_tokens = limit_ ? std::optional(limit_->max_tokens) : std::nullopt,
                       .ours_by_load = limit_ && limit_->by_load});
+}
+
+/// Of the upstream's body: what is held back of it counts.
+bool Exchange::inside_event() const {
+    if (continuation_ && continuation_->inside_event()) return true;
+    if (form_ == BodyForm::kJson) return json_.open();
+    const std::string_view held = held_end_ ? held_end_->held() : std::string_view();
+    const bool open = gateway::inside_event(form_, tail_ + std::string(held.substr(held.size() - std::min(held.size(), kTailBytes))));
+    // Where only the close ends it, a last line that is whole may lack its line feed.
+    return open && !(form_ == BodyForm::kLines && framing_.framing() == answer::Framing::kUntilClose && !json_.open());
+}
+
+/// An end that was held back goes on as soon as it is true, and does not wait for the framing.
+void Exchange::read_held_end(std::string& out) {
+    read_copy(std::exchange(unread_, {}));
+    if (reader_->own_end() == wire::OwnEnd::kTrue) pass_to_client(held_end_->take(true), out);
+}
+
+void Exchange::finish_held_end(End& end, std::string& out) {
+    const bool goes_on = end.finished || end.whole;
+    // An error that the upstream spoke of behind an end that was not true is not passed on with it.
+    if (!goes_on && held_end_->ended() && reader_->own_end() != wire::OwnEnd::kBehindAnError) end.say = true;
+    pass_to_client(held_end_->take(goes_on), out);
 }
 
 /// What the upstream refused with goes on in its own words when they are an error object; a whole answer where a stream was
@@ -163,7 +188,8 @@ void Exchange::finish_late_error(const End& end, std::string& out) {
         told.cause = answer::Cause::kServerError;
         told.detail = "the upstream answered in one piece where a stream was asked for and heartbeats had been sent";
     }
-    out += wire::chunk(wire::sse_event(own_words && framing_.head().status >= 300 ? *late_ : error_body(told, numbers())));
+    out += wire::chunk(own_words && framing_.head().status >= 300 ? wire::sse_event(*late_, shape_ == ErrorShape::kMessages ? "error" : "")
+                                                                  : error_event(told, numbers(), shape_));
     told.whole = false;  // no last chunk: an error is no orderly end
     end_ = std::move(told);
 }
@@ -172,14 +198,14 @@ void Exchange::fail_before_head(End end, int status, std::string& out, const wir
     end.answer = end.answer && work_.answer;
     end.cut_by = cut_by_;
     if (committed_) {
-        out += wire::chunk(wire::sse_event(error_body(end, numbers())));
+        out += wire::chunk(error_event(end, numbers(), shape_));
         end_ = std::move(end);
         return;
     }
     wire::Headers headers = own_headers();
     headers.insert(headers.end(), more.begin(), more.end());
     if (!close_asked_) headers.emplace_back("Connection", "keep-alive");
-    const std::string whole = wire::whole_response(status, "application/json", error_body(end, numbers()), headers);
+    const std::string whole = wire::whole_response(status, "application/json", error_body(end, numbers(), shape_), headers);
     out += head_only_ ? std::string_view(whole).substr(0, whole.find("\r\n\r\n") + 4) : std::string_view(whole);
     end.whole = true;  // this response is the gateway's own, and complete
     end_ = std::move(end);

@@ -97,7 +97,7 @@ void Exchange::give_up(std::string_view why, base::Instant at, std::string& out)
     tail_ = std::move(died.chunk_tail);
     died.end.detail += fmt::format("; the rest could not be had elsewhere: {}", why);
     end_ = std::move(died.end);
-    if (end_->say) out += wire::chunk(in_band(error_body(*end_, numbers()), form_, tail_));
+    if (end_->say) out += wire::chunk(in_band(*end_, numbers(), shape_, form_, tail_));
 }
 
 }  // namespace fullstop::gateway

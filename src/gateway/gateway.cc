@@ -289,6 +289,7 @@ void Gateway::learned(UpstreamId id, Capacity capacity, base::Instant now, Actio
     Upstream* upstream = upstreams_.find(id);
     if (upstream == nullptr) return;
     upstream->learned(std::move(capacity));
+    end_stranded(now, out);
     pump(now, out);
 }
 
@@ -304,12 +305,17 @@ void Gateway::configure(Policy policy, base::Instant now, Actions& out) {
     queue_.set_limits(options_.policy.queue);
     budget_.configure(options_.policy.budgets);
     upstreams_.configure(options_.policy.upstreams);
-    // Who waits for an upstream that is no longer there would wait for ever.
+    end_stranded(now, out);
+    pump(now, out);
+}
+
+/// Who waits for an upstream that is no longer there, or no longer what it was, would wait for ever.
+void Gateway::end_stranded(base::Instant now, Actions& out) {
     std::vector<net::ConnectionId> stranded;
     for (const auto& [id, entry] : live_)
-        if (entry.exchange->waiting() && upstreams_.eligible(entry.exchange->work(), entry.exchange->tried()).empty()) stranded.push_back(id);
-    for (const net::ConnectionId id : stranded) refuse(live_.find(id), 503, "no upstream takes requests any more", kMaxRetryAfter, now, out);
-    pump(now, out);
+        if (entry.exchange->waiting() && takers(*entry.exchange).empty()) stranded.push_back(id);
+    for (const net::ConnectionId id : stranded)
+        if (const auto at = live_.find(id); at != live_.end()) refuse(at, 503, "no upstream takes requests any more", kMaxRetryAfter, now, out);
 }
 
 // Time ---------------------------------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ private:
     void refuse(Live::iterator at, int status, std::string words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     base::Duration estimated_wait(Priority priority) const;
 
+    void end_stranded(base::Instant now, Actions& out);
     void on_timer(base::Instant now, net::TimerId id, Actions& out);
     void watch(const Live::value_type& live, base::Instant now, Actions& out) const;
     void take(base::Instant now, net::ServiceRequest request, std::string request_id, Actions& out);

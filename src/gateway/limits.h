@@ -65,6 +65,9 @@ inline constexpr double kDefaultAffinity = 0.25;
 /// An error that an upstream sends after the head was already given out (heartbeat).   the rest is not repeated
 inline constexpr std::size_t kMaxLateErrorBytes = std::size_t{64} << 10;
 
+/// Of an end that does not say how the answer ended, and what follows it, while the end is not judged.   error object, gateway_rejected
+inline constexpr std::size_t kMaxHeldEndBytes = std::size_t{1} << 20;
+
 // Continuation
 /// Text of an answer that may go on elsewhere; 250 000 tokens.                     it is not continued
 inline constexpr std::size_t kMaxContinuedBytes = std::size_t{1} << 20;

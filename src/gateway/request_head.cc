@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 8> kHopByHop = {"connection", "keep-alive
                                                        "trailer",    "upgrade",    "expect",           "transfer-encoding"};
 /// Written anew for the upstream.
 constexpr std::array<std::string_view, 5> kOurs = {"host", "content-length", "x-request-id", "accept-encoding", "via"};
-constexpr std::array<std::string_view, 9> kAnswerPaths = {"/chat/completions", "/completions",     "/completion",      "/api/chat", "/api/generate",
-                                                          "/generate",         "/generate_stream", "/generate/stream", "/infill"};
+constexpr std::array<std::string_view, 11> kAnswerPaths = {"/chat/completions", "/completions",     "/completion", "/api/chat", "/api/generate", "/generate",
+                                                           "/generate_stream",  "/generate/stream", "/infill",     "/messages", "/responses"};
 
 /// The path and query of a target: one in absolute form names the gateway itself first.
 std::string_view origin_form(std::string_view target) {

@@ -22,7 +22,8 @@ bool valid_request_id(std::string_view id);
 bool is_hop_by_hop(std::string_view name, std::string_view connection);
 
 /// Names of limits on output tokens in the dialects known, and of the objects that may hold them.
-inline constexpr std::array<const char*, 6> kLimitMembers = {"max_completion_tokens", "max_tokens", "n_predict", "num_predict", "max_new_tokens", "max_length"};
+inline constexpr std::array<const char*, 7> kLimitMembers = {"max_completion_tokens", "max_tokens",     "n_predict", "num_predict",
+                                                             "max_output_tokens",     "max_new_tokens", "max_length"};
 inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters", "sampling_params"};
 /// The limit on output tokens that a request body names, in any dialect's spelling; absent when it names none, or no limit.
 std::optional<std::int64_t> requested_max_tokens(std::string_view body);

@@ -33,7 +33,19 @@ std::string_view final_head(std::string_view raw) {
 
 }  // namespace
 
+std::string_view content_encoding(const wire::ResponseHead& head) {
+    const std::string_view coding = value_of(head, "content-encoding");
+    return lower(coding) == "identity" ? std::string_view() : coding;
+}
+
+bool holds_control_bytes(std::string_view raw_head) {
+    for (std::size_t at = 0; (at = raw_head.find_first_of(std::string_view("\0\r", 2), at)) != std::string_view::npos; ++at)
+        if (raw_head[at] == '\0' || at + 1 == raw_head.size() || raw_head[at + 1] != '\n') return true;
+    return false;
+}
+
 BodyForm announced_form(const wire::ResponseHead& head) {
+    if (is_encoded(head)) return BodyForm::kOther;
     const std::string type = lower(value_of(head, "content-type"));
     if (type.find("event-stream") != std::string::npos) return BodyForm::kSse;
     for (const auto* lines : {"ndjson", "jsonl", "json-seq", "stream+json"})
@@ -57,7 +69,8 @@ std::string client_head(std::string_view raw, const wire::ResponseHead& head, Cl
     std::string_view rest = final_head(raw);
     rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
     const std::string_view connection = value_of(head, "connection");
-    const bool keep_length = framing == ClientFraming::kSized || framing == ClientFraming::kNone;
+    // A 204 has no length (RFC 9110, 8.6); one to HEAD, and a 304, may name that of another response.
+    const bool keep_length = framing == ClientFraming::kSized || (framing == ClientFraming::kNone && head.status != 204);
     while (!rest.empty()) {
         const auto end = std::min(rest.find('\n'), rest.size());
         const std::string_view line = rest.substr(0, end);

@@ -18,7 +18,7 @@ enum class ClientFraming {
     kNone,        ///< no body
 };
 
-/// Which form the content type announces.
+/// Which form the content type announces; of an encoded body none can be read.
 enum class BodyForm { kSse, kLines, kJson, kOther };
 BodyForm announced_form(const wire::ResponseHead& head);
 /// Events or lines, so that an error can stand behind what came before.
@@ -29,6 +29,12 @@ ClientFraming client_framing(const wire::ResponseHead& head, answer::Framing ups
 
 /// `raw`: all head bytes as received, interim heads included. `ours` replaces fields of the same name.
 std::string client_head(std::string_view raw, const wire::ResponseHead& head, ClientFraming framing, const wire::Headers& ours);
+
+/// The coding of the body; "" for none.
+std::string_view content_encoding(const wire::ResponseHead& head);
+inline bool is_encoded(const wire::ResponseHead& head) { return !content_encoding(head).empty(); }
+/// A NUL, or a carriage return without its line feed: what some reader takes for the end of a line or of the text (RFC 9110, 5.5).
+bool holds_control_bytes(std::string_view raw_head);
 
 /// A content-length that is repeated or no number: whoever believes it may be wrong.
 bool untrusted_length(const wire::ResponseHead& head);

@@ -21,6 +21,7 @@ bool choices_finished(const answer::Record& record) {
 /// The end facts that the dialect sends, all of them. `framed`: the upstream's framing ended, so that nothing can follow.
 bool facts_whole(const Facts& facts, bool framed) {
     const answer::Record& record = facts.record;
+    if (facts.own_end) return record.end.terminator && choices_finished(record);
     if (facts.form == BodyForm::kJson) return record.end.terminator;                                                    // one whole JSON text
     if (!facts.dialect) return choices_finished(record) && ((framed && !facts.inside_event) || record.end.terminator);  // SGLang's own is one
     switch (*facts.dialect) {
@@ -38,20 +39,27 @@ bool facts_whole(const Facts& facts, bool framed) {
     return false;
 }
 
+bool at_asked_limit(const answer::Record& record) {
+    return record.requested_max_tokens && record.output_tokens && (*record.output_tokens).count >= (*record.requested_max_tokens).count;
+}
+
 Cause of_reason(const answer::Record& record) {
     if (record.fullstop_cause)
         if (const auto cause = answer::parse_cause(*record.fullstop_cause)) return *cause;
     if (!record.end.reason) return Cause::kUnexplained;
     const std::string& word = *record.end.reason;
     const auto is = [&](std::initializer_list<std::string_view> words) { return std::ranges::find(words, word) != words.end(); };
-    if (is({"stop", "eos", "eos_token", "stopped_eos", "tool_calls", "function_call"})) return Cause::kNaturalEnd;
+    if (is({"stop", "eos", "eos_token", "stopped_eos", "tool_calls", "function_call", "end_turn", "tool_use", "pause_turn", "refusal"}))
+        return Cause::kNaturalEnd;
+    if (is({"completed"})) return at_asked_limit(record) ? Cause::kTokenLimit : Cause::kNaturalEnd;  // llama-server knows no other word
+    if (is({"model_context_window_exceeded"})) return Cause::kContextLimit;
     if (is({"word", "stop_sequence", "stopped_word"})) return Cause::kStopString;
     if (is({"abort", "cancelled"})) return Cause::kAbortedByServer;
     if (is({"error"})) return Cause::kServerError;
-    if (!is({"length", "limit", "stopped_limit", "max_tokens"})) return Cause::kUnexplained;
+    if (!is({"length", "limit", "stopped_limit", "max_tokens", "max_output_tokens"})) return Cause::kUnexplained;
     const auto truncated = record.stop_details.find("truncated");
     if (truncated != record.stop_details.end() && truncated->second == "true") return Cause::kContextLimit;
-    const bool asked = record.requested_max_tokens && (!record.output_tokens || (*record.output_tokens).count >= (*record.requested_max_tokens).count);
+    const bool asked = record.requested_max_tokens && (!record.output_tokens || at_asked_limit(record));
     return asked ? Cause::kTokenLimit : Cause::kDefaultTokenLimit;
 }
 
@@ -82,6 +90,7 @@ End cut(Stop stop, std::string detail) {
         case Stop::kRefused:
         case Stop::kFault:
         case Stop::kTooLarge: end.cause = Cause::kGatewayRejected; break;
+        case Stop::kEncoded: end.cause = Cause::kServerError, end.by = By::kUpstream; break;
         default: end.cause = Cause::kConnectionBroken, end.by = By::kUpstream; break;
     }
     return end;
@@ -91,7 +100,8 @@ std::string words_of(const answer::ServerError& error) { return error.text.subst
 
 /// A response that is no answer of a model, or refuses to be one: its framing is all there is to judge.
 End judge_framing(const Facts& facts) {
-    const bool whole = facts.stop == Stop::kFramed || (facts.close_delimited && facts.stop == Stop::kFin);
+    // Where only the close ends a body, it has to end behind a whole event, line or JSON text.
+    const bool whole = facts.stop == Stop::kFramed || (facts.close_delimited && facts.stop == Stop::kFin && !facts.inside_event);
     End end = whole ? End{.whole = true} : cut(facts.stop, facts.detail);
     end.answer = facts.answer_expected;
     if (facts.answer_expected && whole) {
@@ -131,6 +141,7 @@ End judge_end(const Facts& facts) {
         // The dialect's terminator came, and only the framing broke behind it: the answer is whole, its framing is passed
         // on as it was.
         end.whole = ended;
+        end.finished = true;
         end.cause = of_reason(facts);
         if (facts.our_max_tokens && answer::entry(end.cause).effect == answer::Effect::kShortened) end.by = By::kGateway;
         return end;

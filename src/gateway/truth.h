@@ -30,6 +30,7 @@ enum class Stop {
     kRefused,    ///< by us, before it was sent anywhere
     kMalformed,  ///< bytes that are no HTTP response
     kTooLarge,   ///< a head or an event beyond the limits of wire
+    kEncoded,    ///< an answer in a coding that nobody asked for: its end cannot be read
     kFault,      ///< ours
 };
 
@@ -41,7 +42,8 @@ struct Facts {
     bool success = true;           ///< status 2xx
     bool close_delimited = false;
     BodyForm form = BodyForm::kOther;
-    bool inside_event = false;  ///< the body stopped before the end of an event or line
+    bool inside_event = false;  ///< the body stopped before the end of an event, a line or a JSON text
+    bool own_end = false;       ///< of a dialect in which no whole answer goes without its own end (Messages, Responses)
     Stop stop = Stop::kFramed;
     std::string detail;  ///< of `stop`, with the numbers
     /// The limit this gateway set instead of the one asked for, and whether it moves with load.
@@ -56,9 +58,10 @@ struct CutBy {
 };
 
 struct End {
-    bool whole = false;   ///< the client may see an orderly end: last chunk, kept connection
-    bool say = false;     ///< an in-band error object is due
-    bool answer = false;  ///< an answer of a model, or the failure of one: counted by cause
+    bool whole = false;     ///< the client may see an orderly end: last chunk, kept connection
+    bool say = false;       ///< an in-band error object is due
+    bool finished = false;  ///< the answer's own end came, whatever its framing did: what says so may go on
+    bool answer = false;    ///< an answer of a model, or the failure of one: counted by cause
     answer::Cause cause = answer::Cause::kUnexplained;
     By by = By::kUpstream;
     std::string detail = {};

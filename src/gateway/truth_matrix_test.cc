@@ -32,7 +32,60 @@ struct Dialect {
     bool stream = true;
 };
 
-std::vector<Dialect> dialects() {
+std::string typed(const std::string& type, const std::string& members, bool named = true) {
+    return wire::sse_event(R"({"type":")" + type + "\"" + members + "}", named ? type : "");
+}
+
+/// The dialects whose own end event has to come.
+std::vector<Dialect> typed_dialects() {
+    const std::string output = R"("object":"response","output":[{"type":"message","content":[{"type":"output_text","text":"one two"}]}])";
+    return {
+        {"messages stream",
+         "/v1/messages",
+         "text/event-stream",
+         {typed("message_start", R"(,"message":{"type":"message","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":0}})"),
+          typed("content_block_delta", R"(,"index":0,"delta":{"type":"text_delta","text":"one "})"),
+          typed("content_block_delta", R"(,"index":0,"delta":{"type":"text_delta","text":"two"})")},
+         {typed("message_delta", R"(,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2})"), typed("message_stop", "")},
+         wire::sse_event(R"({"type":"error","error":{"type":"overloaded_error","message":"boom"}})", "error"),
+         wire::sse_event(R"({"code":500,"message":"Context size has been exceeded.","type":"server_error"})", "error")},
+        {"messages body",
+         "/v1/messages",
+         "application/json",
+         {R"({"type":"message","role":"assistant","content":[{"type":"text",)", R"("text":"one two )"},
+         {R"(three"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":3}})"},
+         "",
+         "",
+         false},
+        {"responses stream",
+         "/v1/responses",
+         "text/event-stream",
+         {typed("response.created", R"(,"response":{"object":"response","status":"in_progress"})"), typed("response.output_text.delta", R"(,"delta":"one ")"),
+          typed("response.output_text.delta", R"(,"delta":"two")")},
+         {typed("response.completed", R"(,"response":{"status":"completed",)" + output + "}")},
+         typed("response.failed", R"(,"response":{"object":"response","status":"failed","error":{"code":"server_error","message":"boom"}})"),
+         wire::sse_event(R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")},
+        {"responses stream without event lines, and [DONE] behind it",
+         "/v1/responses",
+         "text/event-stream",
+         {typed("response.output_text.delta", R"(,"delta":"one ")", false), typed("response.output_text.delta", R"(,"delta":"two")", false)},
+         {wire::sse_event(R"({"response":{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete",)" + output +
+                          R"(},"type":"response.incomplete"})"),
+          wire::sse_event("[DONE]")},
+         typed("response.failed", R"(,"response":{"status":"failed"})"),
+         wire::sse_event(R"({"type":"error","code":"x","message":"boom"})")},
+        {"responses body",
+         "/v1/responses",
+         "application/json",
+         {"{" + output, R"(,"usage":{"input_tokens":3,)"},
+         {R"("output_tokens":3},"status":"completed"})"},
+         "",
+         "",
+         false},
+    };
+}
+
+std::vector<Dialect> untyped_dialects() {
     const auto sse = [](std::string_view data) { return wire::sse_event(data); };
     const std::string native = R"({"index":0,"content":"a b","stop":false,"tokens_predicted":1})";
     const std::string line = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a b\"},\"done\":false}\n";
@@ -148,6 +201,12 @@ std::vector<Dialect> dialects() {
     };
 }
 
+std::vector<Dialect> dialects() {
+    std::vector<Dialect> out = untyped_dialects();
+    for (Dialect& each : typed_dialects()) out.push_back(std::move(each));
+    return out;
+}
+
 enum class Framed { kChunked, kLength, kClose };
 
 /// Head and the pieces as they go over the wire. `whole_length`: what content-length announces.
@@ -245,6 +304,13 @@ std::vector<Row> cuts(const Dialect& d, Framed framed) {
         rows.push_back({"error object", some + joined({d.error}, framed) + last, After::kFin, Cause::kServerError, false});
         rows.push_back({"error object, then a stall", some + joined({d.error}, framed), After::kNothing, Cause::kServerError, false});
         rows.push_back({"error object after the finish", some + joined({d.ends.front(), d.error}, framed) + last, After::kFin, Cause::kServerError, false});
+        if (d.ends.size() > 1 && d.ends.front().find("incomplete") == std::string::npos) {
+            const std::string done = some + joined({d.ends.back()}, framed);
+            rows.push_back({"its own end without a reason", done + last, After::kFin, Cause::kConnectionBroken, object});
+            rows.push_back({"its own end without a reason, RST", done, After::kRst, Cause::kConnectionBroken, object});
+            rows.push_back({"its own end without a reason, then a stall", done, After::kNothing, Cause::kGatewayIdleTimeout, object});
+            rows.push_back({"error object, then its own end", some + joined({d.error, d.ends.back()}, framed) + last, After::kFin, Cause::kServerError, false});
+        }
         rows.push_back({"error field", some + joined({d.error_field}, framed) + last, After::kFin, Cause::kServerError, false});
     }
     return rows;
@@ -340,6 +406,45 @@ TEST(TruthMatrix, AnAnswerWhoseFramingBreaksBehindItsTerminatorIsPassedOnAsItWas
     EXPECT_FALSE(seen.kept);
 }
 
+TEST(TruthMatrix, AnOllamaLineThatSaysDoneWithoutAReasonIsHeldBack) {
+    const std::string line = "{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true}\n";
+    for (const Dialect& dialect : dialects()) {
+        if (dialect.path != "/api/chat" || !dialect.stream) continue;
+        for (const auto& [framed, last] : {std::pair(Framed::kChunked, wire::last_chunk()), std::pair(Framed::kClose, std::string())}) {
+            const Seen seen = relay(dialect, head_of(dialect, framed, 0) + joined(dialect.pieces + std::vector{line}, framed) + last, After::kFin);
+            EXPECT_THAT(seen.body(), Not(HasSubstr("\"done\":true")));
+            EXPECT_EQ(cause_in_band(seen), "connection_broken");
+        }
+    }
+}
+
+TEST(TruthMatrix, ATrueEndGoesOnBeforeItsFramingEnds) {
+    for (const Dialect& dialect : dialects()) {
+        if (!dialect.stream) continue;
+        SCOPED_TRACE(dialect.name);
+        Bench bench;
+        bench.request(bench.post(dialect.path));
+        bench.connected();
+        const auto pieces = dialect.pieces + dialect.ends;
+        bench.receive(head_of(dialect, Framed::kChunked, 0) + joined(pieces, Framed::kChunked));
+        EXPECT_EQ(bench.seen.body(), plain(pieces));
+        EXPECT_FALSE(bench.seen.closed);
+    }
+}
+
+/// In the shape that clients of these dialects look for.
+TEST(TruthMatrix, TheErrorObjectOfMessagesAndResponsesIsAnEventOfTheirs) {
+    for (const Dialect& dialect : typed_dialects()) {
+        if (!dialect.stream) continue;
+        const Seen seen = relay(dialect, head_of(dialect, Framed::kChunked, 0) + joined(dialect.pieces, Framed::kChunked), After::kFin);
+        const bool messages = dialect.path == "/v1/messages";
+        EXPECT_THAT(seen.body(), HasSubstr(messages ? "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":"
+                                                    : "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{"));
+        EXPECT_THAT(seen.body(), HasSubstr("\"fullstop\":{\"request_id\""));
+        EXPECT_TRUE(seen.record().end.error) << "and a reader of the dialect finds it";
+    }
+}
+
 TEST(TruthMatrix, OneUnfinishedChoiceOfTwoIsACut) {
     const Dialect chat = dialects().front();
     const std::vector<std::string> pieces = {wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":"stop"}]})"),
@@ -371,7 +476,7 @@ TEST(TruthMatrix, AnyCutOfTheUpstreamsBytesGivesTheClientTheSame) {
         }
     // Times in the error's words depend on how many reads there were, a request's identity on nothing.
     const auto timeless = [](std::string text) {
-        const auto at = text.find("{\"error\":{\"message\"");
+        const auto at = text.find("\"error\":{\"message\"");
         return at == std::string::npos || text.find("\"fullstop\"", at) == std::string::npos ? text : text.substr(0, at);
     };
     for (const auto& [dialect, row] : all) {

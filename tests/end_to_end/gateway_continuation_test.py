@@ -9,11 +9,12 @@ import os
 import pathlib
 import signal
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
 
-from gateway_test import Program
+from gateway_test import HEAD, KeepingUpstream, Program, chunk, exchange, parse, read_request, request, reset
 from llama_server import LlamaServer
 
 QUESTION = "Write a long story about a fox who learns to swim. Tell it slowly, with all that the other animals say."
@@ -113,6 +114,114 @@ class Continuation(unittest.TestCase):
             self.assertNotIn("[DONE]", events)
             stop = [event for event in events if event != "cut"][-1]["error"]["fullstop"]["stop"]
             self.assertEqual(stop["cause"], "connection_broken", stop)
+
+
+TEXT = "The quick brown fox jumps over the lazy dog and runs. "
+
+
+def event(content, more=""):
+    return chunk('data: {"model":"m","choices":[{"index":0,"delta":{"content":%s},"finish_reason":null}]%s}\n\n' % (content, more))
+
+
+class ScriptedLlama(KeepingUpstream):
+    """Answers a gateway's questions about itself; `answer(connection, body)` writes an answer."""
+
+    def __init__(self, answer, slots=2):
+        self._answer, self._slots = answer, slots
+        super().__init__(self._talk)
+
+    def _talk(self, connection, asked):
+        while asked:
+            path, body = asked.split()[1].decode(), asked.partition(b"\r\n\r\n")[2]
+            pages = {"/v1/models": {"object": "list", "data": [{"id": "m", "owned_by": "llamacpp"}]},
+                     "/props": {"default_generation_settings": {"n_ctx": 4096}, "total_slots": self._slots, "model_alias": "m", "build_info": "b1-x"},
+                     "/slots": [{"id": i, "n_ctx": 4096, "is_processing": False} for i in range(self._slots)]}
+            if path.endswith("/chat/completions"):
+                return self._answer(connection, json.loads(body))
+            if path == "/apply-template":
+                pages[path] = {"prompt": json.loads(body)["messages"][-1]["content"]}
+            text = json.dumps(pages.get(path, {})).encode()
+            connection.sendall(b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (b"200 OK" if path in pages else b"404 Not Found", len(text)) + text)
+            asked = read_request(connection)
+
+
+class WhatOthersWrite(unittest.TestCase):
+    """Limits of clients and first words of next servers that are not what they should be: one answer may end, the gateway goes on."""
+
+    def through(self, limits, rest, slots=2, during=None):
+        died, asked = threading.Event(), []
+
+        def answer(connection, body):
+            if died.is_set():
+                asked.append(body)
+                return connection.sendall(HEAD + rest + chunk('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n') + chunk("data: [DONE]\n\n") + b"0\r\n\r\n")
+            died.set()
+            connection.sendall(HEAD + b"".join(event(json.dumps(word + " ")) for word in TEXT.split()))
+            return reset(connection)
+
+        with ScriptedLlama(answer) as one, ScriptedLlama(answer) as two:
+            program, file = front_of([one, two], True)
+            self.addCleanup(file.unlink)
+            with program as front:
+                until_learned(front, 2)
+                status, _, body, complete = parse(exchange(front.address, request({"messages": [{"role": "user", "content": "x"}], "stream": True, **limits}))[0])
+                with urllib.request.urlopen(front.url + "/metrics", timeout=5) as page:
+                    self.assertIn("fullstop_gateway_faults_total 0\n", page.read().decode())
+        self.assertEqual(status, 200)
+        return asked, body, complete
+
+    def test_every_limit_reaches_the_next_server_as_what_is_left_of_it(self):
+        words = len(TEXT.split())
+        for limit, left in ((100, 100 - words), (100.5, 100 - words), (-1, -1), (1e30, 1e30), (2**63 - 1, 2**63 - 1), (0, 0)):
+            with self.subTest(limit=limit):
+                asked, body, complete = self.through({"max_tokens": limit}, event(json.dumps("REST")))
+                self.assertEqual([each["max_tokens"] for each in asked], [left])
+                self.assertTrue(complete and b"REST" in body and b"[DONE]" in body, body)
+
+    def test_first_words_that_cannot_be_read_are_a_cut(self):
+        delivered = json.dumps(TEXT)[:-1].encode()
+        for name, content, more in (("NaN", delivered + b'REST"', b',"t":NaN'), ("half a surrogate pair", delivered + b'\\ud83d"', b""),
+                                    ("a stray byte", delivered + b'\xff"', b""), ("a member twice", delivered + b'REST"', b',"choices":5')):
+            with self.subTest(name=name):
+                text = b'data: {"model":"m","choices":[{"index":0,"delta":{"content":' + content + b'},"finish_reason":null}]' + more + b"}\n\n"
+                _, body, complete = self.through({}, b"%x\r\n" % len(text) + text + b"\r\n")
+                self.assertFalse(complete)
+                self.assertNotIn(b"[DONE]", body)
+                self.assertIn(b'"cause":"connection_broken"', body)
+
+    def test_a_reload_that_leaves_nobody_ends_an_answer_that_waits_between_its_parts(self):
+        waits, gone = threading.Event(), threading.Event()
+
+        def answer(connection, body):
+            if body.get("user") == "busy":
+                connection.sendall(HEAD + event('"x"'))
+                return gone.wait(20)
+            connection.sendall(HEAD + b"".join(event(json.dumps(word + " ")) for word in TEXT.split()))
+            waits.wait(20)
+            return reset(connection)
+
+        with ScriptedLlama(answer, 1) as one, ScriptedLlama(answer, 1) as two:
+            program, file = front_of([one, two], True)
+            self.addCleanup(file.unlink)
+            with program as front:
+                until_learned(front, 2)
+                ask = lambda **more: request({"messages": [{"role": "user", "content": "x"}], "stream": True, **more})
+                got = []
+                threads = [threading.Thread(target=lambda words=words: got.append(exchange(front.address, words)[0])) for words in (ask(), ask(user="busy"))]
+                for thread in threads:
+                    thread.start()
+                    time.sleep(0.5)
+                waits.set()
+                time.sleep(0.5)
+                file.write_text('continuation = true\n[[upstream]]\nurl = "http://127.0.0.1:9"\n')
+                front.process.send_signal(signal.SIGHUP)
+                threads[0].join(20)
+                self.assertFalse(threads[0].is_alive(), "it still waits")
+                _, _, body, complete = parse(got[0])
+                self.assertFalse(complete)
+                self.assertIn(b"the rest could not be had elsewhere: no upstream takes requests any more", body)
+                gone.set()
+                threads[1].join(20)
 
 
 if __name__ == "__main__":

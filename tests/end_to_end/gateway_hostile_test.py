@@ -117,6 +117,45 @@ class DyingServers(Case):
         self.assertEqual(cut, ends.get("fin", 0) + ends.get("rst", 0) + ends.get("no answer", 0))
 
 
+class DishonestServers(Case):
+    def relayed(self, answer, path="/v1/chat/completions"):
+        with Upstream(lambda c: c.sendall(answer)) as upstream, gateway(upstream.url) as front:
+            got, _ = exchange(front.address, request(path=path))
+            self.assertEqual(self.pages(front.address).count("fullstop_gateway_faults_total 0\n"), 1)
+        return parse(got)
+
+    def test_an_end_without_a_reason_is_not_shown(self):
+        typed = lambda word, more="": "event: %s\ndata: {\"type\":\"%s\"%s}\n\n" % (word, word, more)
+        text = typed("content_block_delta", ',"delta":{"type":"text_delta","text":"half"}')
+        some = typed("response.output_text.delta", ',"delta":"half"')
+        for path, pieces, end in (("/v1/chat/completions", PIECE, "[DONE]"), ("/v1/messages", chunk(text) + chunk(typed("message_stop")), "message_stop"),
+                                  ("/v1/responses", chunk(some), "response.completed")):
+            body = pieces + (DONE if end == "[DONE]" else b"")
+            with self.subTest(path=path):
+                status, _, got, complete = self.relayed(HEAD + body + b"0\r\n\r\n", path)
+                self.assertEqual((status, complete), (200, False))
+                self.assertNotIn(end.encode(), got)
+                self.assertIn(b'"cause":"connection_broken"', got)
+
+    def test_a_body_that_its_close_cuts_inside_an_event_is_cut_on_every_path(self):
+        head = b"HTTP/1.0 200 OK\r\nContent-Type: %s\r\n\r\n"
+        for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/something"):
+            for kind, body in ((b"text/event-stream", b'data: {"a":1}\n\ndata: {"a'), (b"application/x-ndjson", b'{"a":1}\n{"a'), (b"application/json", b'{"a":[1')):
+                with self.subTest(path=path, kind=kind):
+                    self.assertFalse(self.relayed(head % kind + body, path)[3])
+
+    def test_heads_and_codings_that_readers_may_take_differently(self):
+        ok = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+        for field in (b"X: a\0b\r\n", b"X: a\rSet-Cookie: b\r\n"):
+            status, headers, _, _ = self.relayed(ok + field + b"\r\n{}")
+            self.assertEqual((status, headers.get("set-cookie")), (502, None))
+        status, _, body, _ = self.relayed(HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n") + chunk("no gzip"))
+        self.assertEqual(status, 502)
+        self.assertIn(b"content-encoding gzip", body)
+        status, headers, _, _ = self.relayed(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n")
+        self.assertEqual((status, headers.get("content-length")), (204, None))
+
+
 class Resting(Case):
     def test_a_gateway_that_has_nothing_to_do_does_nothing(self):
         with Upstream(lambda c: c.sendall(WHOLE)) as upstream, gateway(upstream.url, "--idle", "700ms") as front:
