@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace fullstop::base {
 namespace {
@@ -51,6 +54,13 @@ TEST(Units, RoundTokensUpToWholeBlocks) {
 TEST(Time, ConvertsMillisecondsBothWays) {
     EXPECT_DOUBLE_EQ(to_ms(from_ms(12.5)), 12.5);
     EXPECT_DOUBLE_EQ(to_seconds(from_ms(1500)), 1.5);
+}
+
+TEST(Utf8, TheFrontOfATextEndsBehindACharacter) {
+    const std::string text = "a\u00e9\u20ac\U0001F600";  // 1, 2, 3 and 4 bytes
+    const std::vector<std::size_t> expected = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+    for (std::size_t most = 0; most < expected.size(); ++most) EXPECT_EQ(front_characters(text, most).size(), expected[most]) << most;
+    EXPECT_EQ(front_characters(std::string(9, '\x80'), 5).size(), 5U) << "no character there";
 }
 
 }  // namespace

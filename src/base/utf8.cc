@@ -32,6 +32,14 @@ std::optional<std::size_t> first_invalid_byte(std::string_view text) {
     return std::nullopt;
 }
 
+std::string_view front_characters(std::string_view text, std::size_t most) {
+    if (text.size() <= most) return text;
+    constexpr std::size_t kLongest = 4;
+    for (std::size_t at = most; at > 0 && most - at < kLongest; --at)
+        if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) return text.substr(0, at);
+    return text.substr(0, most);  // no character is that long: what stands there is none
+}
+
 std::string valid_utf8(std::string_view bytes) {
     std::string out;
     for (std::size_t at = 0; at < bytes.size();) {

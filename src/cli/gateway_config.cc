@@ -10,6 +10,7 @@
 #include "cli/listen_address.h"
 #include "cli/store_url.h"
 #include "cli/toml_table.h"
+#include "wire/request_path.h"
 
 namespace fullstop::cli {
 namespace {
@@ -39,13 +40,13 @@ void read_queue(TomlTable& table, gateway::QueueLimits& out) {
 }
 
 void read_output(TomlTable& table, gateway::OutputLimits& out) {
-    set(out.floor, table.integer("floor", 1));
-    if (const auto most = table.integer("max_tokens", 1)) {
+    set(out.floor, table.integer("floor", 1, gateway::kMostTokens));
+    if (const auto most = table.integer("max_tokens", 1, gateway::kMostTokens)) {
         out.max_tokens = most;
         if (*most < out.floor) table.wrong_value("max_tokens", fmt::format("{} is below the floor of {}", *most, out.floor), "raise it, or lower output.floor");
     }
     table.tables("by_load", [&](TomlTable& step) {
-        const auto users = step.integer("users", 2), tokens = step.integer("max_tokens", 1);
+        const auto users = step.integer("users", 2), tokens = step.integer("max_tokens", 1, gateway::kMostTokens);
         if (!users || !tokens) return step.wrong("wants users and max_tokens", "for example users = 8 and max_tokens = 400");
         if (*tokens < out.floor)
             step.wrong_value("max_tokens", fmt::format("{} is below the floor of {}", *tokens, out.floor), "raise it, or lower output.floor");
@@ -84,14 +85,29 @@ void read_shared(TomlTable& table, std::optional<gateway::SharedStore>& out) {
     out = std::move(store);
 }
 
+void read_paths(TomlTable& table, gateway::OtherPaths& out) {
+    const auto other = table.text("other");
+    if (!other) return;
+    if (*other != "refuse" && *other != "relay") table.wrong_value("other", "wants \"refuse\" or \"relay\"");
+    out = *other == "relay" ? gateway::OtherPaths::kRelay : gateway::OtherPaths::kRefuse;
+}
+
+/// A route's path as requests are looked up by it.
+std::optional<std::string> read_route(TomlTable& table) {
+    const auto path = table.text("path");
+    const auto normal = path && path->starts_with('/') ? wire::normal_path(*path) : std::unexpected(std::string());
+    if (normal && normal->query.empty()) return normal->path;
+    table.wrong("wants the path of a request", "for example path = \"/v1/chat/completions\"");
+    return std::nullopt;
+}
+
 void read_budget(TomlTable& table, gateway::Budgets& out) {
     table.table("overall", [&](TomlTable& window) { out.overall = read_window(window); });
     table.table("per_key", [&](TomlTable& window) { out.per_key = read_window(window); });
     table.tables("route", [&](TomlTable& window) {
-        const auto path = window.text("path");
+        const auto path = read_route(window);
         const auto limit = read_window(window);
-        if (!path || !path->starts_with('/')) return window.wrong("wants the path of a request", "for example path = \"/v1/chat/completions\"");
-        if (limit) out.routes.insert_or_assign(*path, *limit);
+        if (path && limit) out.routes.insert_or_assign(*path, *limit);
     });
     table.table("shared", [&](TomlTable& inner) { read_shared(inner, out.shared); });
     if (out.shared && !out.overall && !out.per_key && out.routes.empty())
@@ -110,7 +126,7 @@ void read_upstream(TomlTable& table, std::vector<gateway::UpstreamOptions>& out)
     }
     if (const auto most = table.integer("max_concurrency", 1, 1'000'000)) upstream.max_concurrency = most;
     if (const auto tokens = table.integer("kv_tokens", 1)) upstream.kv_tokens = tokens;
-    if (const auto tokens = table.integer("expected_output", 1)) upstream.expected_output = tokens;
+    if (const auto tokens = table.integer("expected_output", 1, gateway::kMostTokens)) upstream.expected_output = tokens;
     set(upstream.learn, table.boolean("learn"));
     set(upstream.draining, table.boolean("draining"));
     set(upstream.models, table.texts("models"));
@@ -136,6 +152,7 @@ void read_all(TomlTable& table, GatewaySettings& out) {
     table.table("deadlines", [&](TomlTable& inner) { read_deadlines(inner, out.policy.deadlines); });
     table.table("queue", [&](TomlTable& inner) { read_queue(inner, out.policy.queue); });
     table.table("output", [&](TomlTable& inner) { read_output(inner, out.policy.output); });
+    table.table("paths", [&](TomlTable& inner) { read_paths(inner, out.policy.other_paths); });
     table.table("budget", [&](TomlTable& inner) { read_budget(inner, out.policy.budgets); });
     table.tables("upstream", [&](TomlTable& inner) { read_upstream(inner, out.policy.upstreams); });
 }

@@ -127,6 +127,21 @@ TEST(GatewayConfig, WhatIsWrongIsNamedWithItsLine) {
     EXPECT_THAT(error_of("[budget.per_key]\ntokens = 5\n"), HasSubstr("budget.per_key: wants tokens and window"));
     EXPECT_THAT(error_of("[[budget.route]]\ntokens = 5\nwindow = 1\npath = \"v1\"\n"), HasSubstr("budget.route: wants the path of a request"));
     EXPECT_THAT(error_of("listen = \"nowhere\"\n"), HasSubstr("g.toml:1: listen: "));
+    EXPECT_THAT(error_of("[paths]\nother = \"pass\"\n"), HasSubstr("g.toml:2: paths.other: wants \"refuse\" or \"relay\""));
+    for (const auto* path : {"/v1/x?y", "/v1/%", "http://x/v1"})
+        EXPECT_THAT(error_of("[[budget.route]]\ntokens = 5\nwindow = 1\npath = \"" + std::string(path) + "\"\n"), HasSubstr("wants the path of a request"))
+            << path;
+    EXPECT_THAT(error_of("[[upstream]]\nurl = \"http://x\"\nexpected_output = 9000000000000000000\n"), HasSubstr("from 1 to 1000000000"));
+}
+
+TEST(GatewayConfig, PathsAreKnownInOneForm) {
+    const auto read =
+        read_gateway_config("[paths]\nother = \"relay\"\n[[budget.route]]\npath = \"/v1//chat/completion%73/\"\ntokens = 5\nwindow = 1\n", "g.toml");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->policy.other_paths, gateway::OtherPaths::kRelay);
+    EXPECT_TRUE(read->policy.budgets.routes.contains("/v1/chat/completions"));
+    EXPECT_THAT(policy_words(*read), AllOf(HasSubstr("Paths that are not known are relayed"), HasSubstr("its body is no JSON object")));
+    EXPECT_THAT(policy_words(GatewaySettings{}), AllOf(HasSubstr("a path that is not known and could carry an answer"), Not(HasSubstr("no JSON object"))));
 }
 
 TEST(GatewayOptions, FlagsGoBeforeTheFile) {

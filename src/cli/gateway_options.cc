@@ -25,6 +25,8 @@ constexpr const char* kFooter =
     "--queue-wait 503.\n"
     "A client that asked for a stream hears a comment now and then while it waits (--heartbeat).\n"
     "\n"
+    "A path that is not known and could carry an answer is refused (403), unless the file says [paths] other = \"relay\".\n"
+    "\n"
     "Which server: the least busy one; the same session or prefix stays where it was while load allows. A request is tried at\n"
     "another server only when connecting failed or 503 came, and never after a byte of a response went on.\n"
     "\n"

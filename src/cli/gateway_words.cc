@@ -47,6 +47,11 @@ std::vector<std::string> refusals(const gateway::Policy& policy) {
     for (const auto& [path, window] : policy.budgets.routes) budget(path + "'s", window);
     if (const auto& shared = policy.budgets.shared; shared && shared->on_loss == gateway::SharedStore::OnLoss::kClosed)
         out.push_back(fmt::format("the store of shared budgets does not answer within {} (503, gateway_rejected)", seconds(shared->timeout)));
+    if (policy.other_paths == gateway::OtherPaths::kRefuse)
+        out.emplace_back("it is sent to a path that is not known and could carry an answer ([paths] other; 403)");
+    if (policy.output.any() || policy.budgets.overall || policy.budgets.per_key || !policy.budgets.routes.empty())
+        out.emplace_back("its body is no JSON object to a strict reader, so that its limits cannot be told (400)");
+    out.emplace_back("its body holds more values than are read, or names a member that decides something twice (400)");
     out.emplace_back("no server can be reached (502, 503, 504)");
     return out;
 }
@@ -89,6 +94,8 @@ std::string policy_words(const GatewaySettings& settings) {
         shorter.empty() ? "No answer is shortened: limits on length are the client's and the server's.\n" : list("An answer can be shortened here:", shorter);
     out += list("A request is refused here when:", refusals(policy));
     if (policy.budgets.shared) out += shared_words(*policy.budgets.shared);
+    if (policy.other_paths == gateway::OtherPaths::kRelay)
+        out += "Paths that are not known are relayed: what is asked for there is not queued, counted or shortened, even where it is an answer.\n";
     out += list("Servers:", servers);
     std::string floors;
     for (const auto each : {gateway::Priority::kInteractive, gateway::Priority::kNormal, gateway::Priority::kBatch})

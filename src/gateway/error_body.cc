@@ -6,12 +6,17 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/utf8.h"
+#include "gateway/limits.h"
 #include "wire/response_text.h"
 
 namespace fullstop::gateway {
 namespace {
 
 namespace json = boost::json;
+
+/// What others wrote may stand in it: bounded, and characters alone.
+std::string told(std::string_view words) { return base::valid_utf8(base::front_characters(words, kMaxMessageBytes)); }
 
 template <class Number>
 json::value number(const std::optional<Number>& value) {
@@ -20,7 +25,7 @@ json::value number(const std::optional<Number>& value) {
 }
 
 json::object stop_object(const End& end) {
-    json::object out{{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", end.detail}};
+    json::object out{{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", told(end.detail)}};
     if (end.cut_by) {
         out["limit"] = end.cut_by->limit;
         out["limit_ms"] = base::to_ms(end.cut_by->allowed);
@@ -47,7 +52,7 @@ json::object fullstop_object(const End& end, const AnswerNumbers& n) {
 }
 
 json::object error_object(const End& end, const AnswerNumbers& numbers) {
-    return {{"message", fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail)},
+    return {{"message", told(fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail))},
             {"type", end.by == By::kGateway ? "gateway_error" : "upstream_error"},
             {"code", answer::to_string(end.cause)},
             {"fullstop", fullstop_object(end, numbers)}};
@@ -75,7 +80,7 @@ std::string error_event(const End& end, const AnswerNumbers& numbers, ErrorShape
 }
 
 std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
-    return json::serialize(json::object{{"error", {{"message", message}, {"type", type}, {"code", code}}}});
+    return json::serialize(json::object{{"error", {{"message", told(message)}, {"type", type}, {"code", code}}}});
 }
 
 bool inside_event(BodyForm form, std::string_view tail) {

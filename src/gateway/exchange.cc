@@ -43,9 +43,7 @@ Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work wor
 }
 
 void Exchange::limit_output(const OutputLimit& limit) {
-    auto body = with_max_tokens(request_.body, request_.target, limit.max_tokens);
-    if (!body) return;
-    request_.body = std::move(*body);
+    request_.body = with_max_tokens(request_.body, work_.path, work_.limits, limit.max_tokens);
     limit_ = limit;
     if (continuation_) continuation_ = Continuation::of(request_, work_);
 }
@@ -65,7 +63,7 @@ void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t nee
     framing_ = {};
     raw_head_.clear();
     record_ = {};
-    if (const auto asked = between_parts() ? continuation_->tokens_left() : reads_ ? requested_max_tokens(request_.body) : std::nullopt)
+    if (const auto asked = between_parts() ? continuation_->tokens_left() : max_tokens(); asked && *asked < kMostTokens)
         record_.requested_max_tokens = answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
     reader_ = std::make_unique<wire::AnswerReader>(record_);
     asks_template_ = between_parts();
@@ -195,7 +193,7 @@ wire::Headers Exchange::own_headers() const {
     if (total_) out.emplace_back("Fullstop-Deadline-Ms", fmt::format("{:.0f}", base::to_ms(*total_)));
     if (work_.answer && !clocks_.waiting()) out.emplace_back("Fullstop-Queue-Ms", fmt::format("{:.0f}", base::to_ms(queued(now_))));
     if (limit_) {
-        out.emplace_back("Fullstop-Requested-Max-Tokens", work_.max_tokens ? std::to_string(*work_.max_tokens) : "none");
+        out.emplace_back("Fullstop-Requested-Max-Tokens", work_.max_tokens && *work_.max_tokens < kMostTokens ? std::to_string(*work_.max_tokens) : "none");
         out.emplace_back("Fullstop-Effective-Max-Tokens", std::to_string(limit_->max_tokens));
         out.emplace_back("Fullstop-Policy", fmt::format("max_tokens changed to {} by {}", limit_->max_tokens, limit_->name));
         return out;

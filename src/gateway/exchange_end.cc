@@ -36,7 +36,8 @@ std::int64_t Exchange::used_tokens() const {
     std::int64_t before = 0;
     for (const answer::Record& part : parts_) before += part.text_events;
     const std::int64_t estimate = record_.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
-    return reported(record_.prompt_tokens).value_or(estimate) + reported(record_.output_tokens).value_or(record_.text_events);
+    const auto bounded = [](std::int64_t tokens) { return std::clamp<std::int64_t>(tokens, 0, kMostTokens); };  // a server may report any number
+    return bounded(reported(record_.prompt_tokens).value_or(estimate)) + bounded(reported(record_.output_tokens).value_or(record_.text_events));
 }
 
 void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std::string& out) {

@@ -9,6 +9,7 @@
 
 #include "gateway/request_head.h"
 #include "net/limits.h"
+#include "wire/request_path.h"
 
 namespace fullstop::gateway {
 namespace {
@@ -51,10 +52,22 @@ void Gateway::take(base::Instant now, net::ServiceRequest request, std::string r
         respond(request, status, "application/json", error_body(message, "invalid_request_error", code), request_id, out);
     };
     if (!id_is_fine) return reject(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "bad_request_id");
-    if (own_page(now, request, request_id, out)) return;
     if (request.method == "CONNECT") return reject(405, "this gateway relays to its upstreams and opens no tunnels", "no_tunnel");
-    auto work = read_work(request);
+    // From here on there is one form of the path, for our pages, for what decides about the request and for the upstream.
+    const auto normal = wire::normal_path(request.target);
+    if (!normal) return reject(400, normal.error(), "bad_path");
+    request.target = normal->target();
+    if (own_page(now, request, request_id, out)) return;
+    const bool strict = options_.policy.output.any() || budget_.any();
+    auto work = read_work(request, strict);
     if (!work) return reject(400, work.error(), "invalid_parameter");
+    if (!work->answer && options_.policy.other_paths == OtherPaths::kRefuse && !carries_no_answer(request.method, work->path))
+        return reject(403,
+                      "what is asked for at this path could be an answer that this gateway does not know how to judge; "
+                      "[paths] other = \"relay\" in its configuration passes it on",
+                      "path_refused");
+    if (const auto object = no_place_for_limit(work->path, work->limits); object && options_.policy.output.any())
+        return reject(400, fmt::format("'{}' is an object, in which the limit on output tokens stands", *object), "invalid_parameter");
     begin(now, std::move(request), std::move(request_id), std::move(*work), out);
 }
 
@@ -74,8 +87,9 @@ void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string 
         if (!choice) return refuse(at, 503, "no upstream takes requests now", kMaxRetryAfter, now, out);
         return dispatch(at, *choice, among.size() > 1, now, out);
     }
+    const Work& asked = at->second.exchange->work();
     const auto users = static_cast<std::int64_t>(queue_.size()) + upstreams_.running() + 1;
-    if (const auto limit = output_limit(policy.output, users, at->second.exchange->work().max_tokens)) {
+    if (const auto limit = output_limit(policy.output, users, asked.surely_limited ? asked.max_tokens : std::nullopt)) {
         at->second.exchange->limit_output(*limit);
         metrics_.limited();
     }
@@ -96,15 +110,14 @@ bool Gateway::set_aside(Live::iterator at, base::Instant now, Actions& out) {
     return ask_store(at, now, out);
 }
 
+/// What it may come to where it can go; without a limit on its answer, its prompt.
 Ticket Gateway::ticket_of(const Live::value_type& live) const {
     const Exchange& exchange = *live.second.exchange;
     const Work& work = exchange.work();
-    return {.id = live.first,
-            .priority = work.priority,
-            .client = work.client,
-            .arrived = base::Instant{},
-            .tokens = prompt_tokens(work, kFirstTokensPerByte) + exchange.max_tokens().value_or(0) * work.answers,
-            .bytes = exchange.body_bytes()};
+    std::int64_t tokens = prompt_tokens(work, kFirstTokensPerByte);
+    if (const auto most = exchange.max_tokens())
+        for (const UpstreamId id : upstreams_.eligible(work, exchange.tried())) tokens = std::max(tokens, upstreams_.all().at(id)->likely_need(work, *most));
+    return {.id = live.first, .priority = work.priority, .client = work.client, .arrived = base::Instant{}, .tokens = tokens, .bytes = exchange.body_bytes()};
 }
 
 void Gateway::wait_or_refuse(Live::iterator at, base::Instant now, Actions& out) {

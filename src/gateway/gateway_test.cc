@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
+#include "gateway/error_body.h"
 #include "gateway/request_head.h"
+#include "gateway/test_crowd.h"
 #include "gateway/test_upstream.h"
 #include "wire/response_text.h"
 
@@ -61,8 +64,7 @@ TEST(Gateway, TheUpstreamsHeadKeepsItsLinesAndGetsTheGateways) {
         "X-Hop: 1\r\nKeep-Alive: timeout=5\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
     EXPECT_EQ(bench.seen.raw,
               "HTTP/1.1 200 Fine\r\nServer: x\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
-              "X-Request-Id: abc-1\r\nFullstop-Upstream: 127.0.0.1:9000\r\nFullstop-Requested-Max-Tokens: 64\r\n"
-              "Fullstop-Effective-Max-Tokens: 64\r\n\r\n{}");
+              "X-Request-Id: abc-1\r\nFullstop-Upstream: 127.0.0.1:9000\r\n\r\n{}");
     EXPECT_TRUE(bench.seen.kept);
     EXPECT_TRUE(bench.upstream_closed);
 }
@@ -356,6 +358,144 @@ TEST(Gateway, DrainingLetsAnswersFinishAndEndsTheRestWithAReason) {
     EXPECT_THAT(bench.seen.body(), AllOf(HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""), HasSubstr("drain limit of 5 s"),
                                          HasSubstr("\"limit\":\"drain\",\"limit_ms\":5E3")));
     EXPECT_FALSE(bench.seen.kept);
+}
+
+// Paths --------------------------------------------------------------------------------------------------------------------
+
+TEST(GatewayPaths, EverySpellingOfAnAnswerPathIsHeldToItsLimitsAndGoesOnInOneForm) {
+    for (const auto* spelling : {"/v1/chat/completions", "/v1/chat/completion%73", "/v1/chat/completions/", "/v1/chat/completions;x", "/v1/chat/completions#",
+                                 "//v1/x/../chat/completions", "http://gateway/v1/chat/completions"}) {
+        auto options = Bench::default_options();
+        options.policy.output.max_tokens = 64;
+        options.policy.budgets.routes["/v1/chat/completions"] = {.tokens = 200};
+        Bench bench(options);
+        bench.request(bench.post(spelling, R"({"max_tokens":5000})"));
+        bench.connected();
+        EXPECT_THAT(bench.sent, AllOf(StartsWith("POST /v1/chat/completions HTTP/1.1\r\n"), HasSubstr(R"({"max_tokens":64})"))) << spelling;
+        bench.seen = {};
+        bench.request(bench.post(spelling));
+        EXPECT_EQ(bench.gateway.running(), 2U) << "two of 96 fit 200";
+        bench.request(bench.post(spelling));
+        EXPECT_THAT(bench.seen.raw, HasSubstr("HTTP/1.1 429 ")) << spelling;
+    }
+}
+
+TEST(GatewayPaths, MessagesAndResponsesAreAnswers) {
+    for (const auto& [path, sent] :
+         {std::pair("/v1/messages", R"({"max_tokens":64,"stream":true})"), std::pair("/v1/responses", R"({"max_output_tokens":64,"stream":true})")}) {
+        auto options = Bench::default_options();
+        options.policy.output.max_tokens = 64;
+        options.policy.upstreams.front().max_concurrency = 1;
+        Bench bench(options);
+        bench.request(bench.post(path, R"({"stream":true})"));
+        bench.connected();
+        EXPECT_THAT(bench.sent, HasSubstr(sent));
+        bench.request(bench.post(path));
+        EXPECT_EQ(bench.gateway.waiting(), 1U);
+    }
+}
+
+TEST(GatewayPaths, OwnPagesAreOwnInEverySpelling) {
+    for (const auto* spelling : {"/metrics", "//metrics", "/metrics/", "/%6Detrics", "http://x/metrics", "/v1/../metrics?x=1"}) {
+        Bench bench;
+        bench.request(bench.get(spelling));
+        EXPECT_THAT(bench.seen.body(), HasSubstr("fullstop_gateway_")) << spelling;
+        EXPECT_EQ(bench.connects, 0) << spelling;
+    }
+}
+
+TEST(GatewayPaths, WhatCouldBeAnAnswerIsRefusedUnlessItIsToBeRelayed) {
+    for (const auto* path : {"/v1/complete", "/invocations", "/", "/V1/Chat/Completions", "/v1/engines/x/chat"}) {
+        Bench bench;
+        bench.request(bench.post(path));
+        EXPECT_THAT(bench.seen.raw, AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("[paths] other"))) << path;
+        EXPECT_EQ(bench.connects, 0);
+        auto options = Bench::default_options();
+        options.policy.other_paths = OtherPaths::kRelay;
+        Bench relaying(options);
+        relaying.request(relaying.post(path));
+        EXPECT_EQ(relaying.connects, 1) << path;
+    }
+    Bench bench;
+    auto put = bench.post(kChat);
+    put.method = "PUT";
+    bench.request(put);
+    EXPECT_THAT(bench.seen.raw, StartsWith("HTTP/1.1 403 "));
+}
+
+TEST(GatewayPaths, WhatCannotBeAnAnswerIsRelayed) {
+    for (const auto* path : {"/v1/embeddings", "/tokenize", "/api/show", "/api/blobs/sha256:x", "/v1/messages/count_tokens"}) {
+        Bench bench;
+        bench.request(bench.post(path, "no json"));
+        EXPECT_EQ(bench.connects, 1) << path;
+    }
+    for (const auto* method : {"GET", "HEAD", "OPTIONS", "DELETE"}) {
+        Bench bench;
+        auto request = bench.get("/any/thing");
+        request.method = method;
+        bench.request(request);
+        EXPECT_EQ(bench.connects, 1) << method;
+    }
+}
+
+TEST(GatewayPaths, WhatServersReadDifferentlyIsRefusedInOneLineOfCharacters) {
+    for (const std::string target : {"/v1/chat/completion%2573", "/a%00", "/a\\b", "completions", "/a%zz\xFF"}) {
+        Bench bench;
+        bench.request(bench.post(target));
+        EXPECT_THAT(bench.seen.raw, StartsWith("HTTP/1.1 400 ")) << target;
+        EXPECT_FALSE(base::first_invalid_byte(bench.seen.raw)) << target;
+        EXPECT_EQ(bench.connects, 0);
+    }
+}
+
+// Bodies -------------------------------------------------------------------------------------------------------------------
+
+TEST(GatewayBodies, NumbersBeyondEverythingEndNothing) {
+    Crowd crowd(Crowd::policy_of(1));
+    std::vector<net::ConnectionId> all;
+    for (const auto* number : {"9007199254740992", "9223372036854775807", "1e30", "-9223372036854775808"})
+        for (int i = 0; i < 300; ++i) all.push_back(crowd.ask(R"({"stream":true,"n":128,"max_tokens":)" + std::string(number) + "}"));
+    EXPECT_THAT(crowd.page("/fullstop/status"), HasSubstr("\"running\":1200"));
+    const std::string usage = R"(,"usage":{"prompt_tokens":9007199254740992,"completion_tokens":-9007199254740992})";
+    for (const auto id : all) crowd.answer(id, "stop", usage);
+    EXPECT_THAT(crowd.page("/fullstop/status"), HasSubstr("\"kv_tokens_held\":0"));
+}
+
+TEST(GatewayBodies, WhatAServerSaysOfItselfIsClampedToo) {
+    Crowd crowd(Crowd::policy_of(1));
+    const std::int64_t huge = std::int64_t{1} << 53;
+    crowd.act(
+        [&](Actions& out) { crowd.gateway.learned(1, {.server = "x", .slots = 2000, .pool = {}, .window = huge, .default_output = huge}, crowd.now, out); });
+    std::vector<net::ConnectionId> all;
+    for (int i = 0; i < 1100; ++i) all.push_back(crowd.ask(R"({"n":128})"));
+    crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "x", .slots = 0, .pool = -5, .window = -huge}, crowd.now, out); });
+    for (const auto id : all) crowd.answer(id);
+    EXPECT_THAT(crowd.page("/fullstop/status"), HasSubstr("\"kv_tokens_held\":0"));
+}
+
+TEST(GatewayBodies, WithLimitsABodyThatOthersMayReadOtherwiseIsRefused) {
+    const auto status_of = [](const std::string& body, bool limits) {
+        auto options = Bench::default_options();
+        if (limits) options.policy.output.max_tokens = 64;
+        Bench bench(options);
+        bench.request(bench.post(kChat, body));
+        return bench.connects == 1 ? "relayed" : bench.seen.raw.substr(9, 3);
+    };
+    for (const std::string body : {"", "\xEF\xBB\xBF{\"max_tokens\":5000}", "{\"x\":NaN}", "{\"max_tokens\":5000/**/}", "{}x", "[{}]", "{\"x\":\"\xFF\"}"}) {
+        EXPECT_EQ(status_of(body, true), "400") << body;
+        EXPECT_EQ(status_of(body, false), "relayed") << body;
+    }
+    EXPECT_EQ(status_of(R"({"max_tokens":1,"max_tokens":5000})", false), "400") << "servers differ in which of the two counts";
+    EXPECT_EQ(status_of(R"({"x":"\ud800"})", true), "relayed") << "JSON, and its members are beyond doubt";
+}
+
+TEST(GatewayBodies, OurOwnErrorsAreBoundedAndCharacters) {
+    const std::string words = "\xFFx" + std::string(9000, 'a') + "\xE2\x82\xAC";
+    for (const std::string& error : {error_body(words, "type", "code"), error_body(End{.detail = words}, {}),
+                                     error_body(std::string(kMaxMessageBytes - 1, 'a') + "\xE2\x82\xAC", "t", "c")}) {
+        EXPECT_FALSE(base::first_invalid_byte(error));
+        EXPECT_LT(error.size(), 2 * kMaxMessageBytes + 1000);
+    }
 }
 
 }  // namespace

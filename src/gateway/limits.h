@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/time.h"
 
@@ -26,6 +27,23 @@ inline constexpr std::size_t kMaxDetailBytes = 300;
 /// Of the bytes at which a fault of ours happened: enough to see what they are.  cut there
 inline constexpr std::size_t kMaxFaultBytes = 200;
 
+// A request
+/// Tokens that one limit can mean: a hundred times the largest window known. Sums of them, answers of one request times requests
+/// under way, stay far below 2^63.                                                 counts as so many
+inline constexpr std::int64_t kMostTokens = 1'000'000'000;
+/// Answers that one request asks for; nobody asks for more.                        counts as so many
+inline constexpr std::int64_t kMostAnswers = 128;
+/// What is set aside for requests under way cannot overflow.
+static_assert(std::numeric_limits<std::int64_t>::max() / (2 * kMostTokens * kMostAnswers) > 1'000'000, "more requests than a host has connections");
+/// JSON values of a body: a prompt of 256 k tokens as numbers. Reading them takes below 10 ms.  400
+inline constexpr std::size_t kMaxRequestValues = std::size_t{1} << 18;
+/// Nesting in it; schemas of tools have below 20 levels.                           400
+inline constexpr int kMaxRequestDepth = 100;
+/// Name of a model; it stands in records and metrics.                              cut there
+inline constexpr std::size_t kMaxModelBytes = 256;
+/// Words of our own errors; they may repeat a name of a file or a route.           cut there
+inline constexpr std::size_t kMaxMessageBytes = 2048;
+
 // The queue
 /// Waiting requests: at 8 answers at once this is 16 turns, as long as people wait. 429 with Retry-After
 inline constexpr std::size_t kDefaultQueueRequests = 128;
@@ -37,6 +55,8 @@ inline constexpr std::size_t kMaxQueuedBytes = std::size_t{256} << 20;
 inline constexpr base::Duration kDefaultAgeing = std::chrono::seconds(30);
 /// Clients whose use is remembered; one entry is about 100 bytes.                  those with the least use are forgotten
 inline constexpr std::size_t kMaxClients = 10'000;
+/// Tokens that an upstream of unknown window is taken to make of one answer, for the queue's count only.
+inline constexpr std::int64_t kNominalWindow = 131'072;
 /// Combinations of names in one metric; model names come from outside.             counted together as _OTHER
 inline constexpr std::size_t kMaxMetricLabels = 64;
 /// SDKs ignore a Retry-After above 60 s or give up on it.                          announced as 60

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "gateway/policy.h"
+#include "gateway/request_body.h"
 
 namespace fullstop::gateway {
 
@@ -21,8 +22,11 @@ struct OutputLimit {
 /// what the request asks for itself.
 std::optional<OutputLimit> output_limit(const OutputLimits& limits, std::int64_t users, std::optional<std::int64_t> asked);
 
-/// The body with every limit it names lowered to at most `max_tokens`, or with one added in the dialect of `path`.
-/// Everything else keeps its bytes. Absent when the body is no JSON object.
-std::optional<std::string> with_max_tokens(std::string_view body, std::string_view path, std::int64_t max_tokens);
+/// The object in which this path looks for its limit, where the body has something else under its name: no limit can be set.
+std::optional<std::string_view> no_place_for_limit(std::string_view path, const StatedLimits& limits);
+
+/// The body with every limit it states lowered to at most `max_tokens`, and one added wherever a server of `path` looks for it and
+/// finds none. Everything else keeps its bytes. `limits` are those of this body.
+std::string with_max_tokens(std::string_view body, std::string_view path, const StatedLimits& limits, std::int64_t max_tokens);
 
 }  // namespace fullstop::gateway

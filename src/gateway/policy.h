@@ -87,6 +87,13 @@ struct OutputLimits {
     std::optional<std::int64_t> max_tokens;
     std::vector<Step> by_load;  ///< ascending users
     std::int64_t floor = kDefaultOutputFloor;
+    bool any() const { return max_tokens || !by_load.empty(); }
+};
+
+/// What is asked for at a path that is not known (request_head.h) and could be an answer.
+enum class OtherPaths {
+    kRefuse,
+    kRelay,  ///< with deadlines and honest framing, but without queue, budgets and limits on output
 };
 
 struct Policy {
@@ -98,6 +105,7 @@ struct Policy {
     std::optional<base::Duration> heartbeat;  ///< silence towards a waiting stream after which a comment is sent
     base::Duration drain = kDefaultDrain;
     double affinity = kDefaultAffinity;
+    OtherPaths other_paths = OtherPaths::kRefuse;
     bool retry = true;          ///< at another upstream, before the first byte
     bool continuation = false;  ///< at another upstream, behind what was delivered (continuation.h)
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "gateway/limits.h"
 #include "wire/json.h"
@@ -17,14 +18,36 @@ constexpr std::array<std::string_view, 5> kOurs = {"host", "content-length", "x-
 constexpr std::array<std::string_view, 11> kAnswerPaths = {"/chat/completions", "/completions",     "/completion", "/api/chat", "/api/generate", "/generate",
                                                            "/generate_stream",  "/generate/stream", "/infill",     "/messages", "/responses"};
 
-/// The path and query of a target: one in absolute form names the gateway itself first.
-std::string_view origin_form(std::string_view target) {
-    for (const std::string_view scheme : {"http://", "https://"}) {
-        if (!target.starts_with(scheme)) continue;
-        const auto path = target.find('/', scheme.size());
-        return path == std::string_view::npos ? "/" : target.substr(path);
-    }
-    return target;
+/// What cannot carry an answer: their responses are lists, numbers or a word, whatever is asked.
+constexpr std::array<std::string_view, 26> kPlainPaths = {"/embeddings",
+                                                          "/embedding",
+                                                          "/embed",
+                                                          "/tokenize",
+                                                          "/detokenize",
+                                                          "/apply-template",
+                                                          "/rerank",
+                                                          "/reranking",
+                                                          "/score",
+                                                          "/classify",
+                                                          "/pooling",
+                                                          "/moderations",
+                                                          "/messages/count_tokens",
+                                                          "/responses/input_tokens",
+                                                          "/api/show",
+                                                          "/api/pull",
+                                                          "/api/push",
+                                                          "/api/create",
+                                                          "/api/copy",
+                                                          "/api/extra/tokencount",
+                                                          "/api/extra/abort",
+                                                          "/api/extra/generate/check",
+                                                          "/load_lora_adapter",
+                                                          "/unload_lora_adapter",
+                                                          "/lora-adapters",
+                                                          "/props"};
+
+bool ends_with_one_of(std::string_view path, std::span<const std::string_view> ends) {
+    return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
 }
 
 std::optional<std::int64_t> limit_in(wire::JsonValue object) {
@@ -78,16 +101,18 @@ std::optional<std::int64_t> requested_max_tokens(std::string_view body) {
     return std::nullopt;
 }
 
-bool is_answer_path(std::string_view target) {
-    std::string_view path = origin_form(target);
-    path = path.substr(0, path.find('?'));
-    return std::ranges::any_of(kAnswerPaths, [&](std::string_view end) { return path.ends_with(end); });
+bool is_answer_path(std::string_view path) { return ends_with_one_of(path, kAnswerPaths); }
+
+bool carries_no_answer(std::string_view method, std::string_view path) {
+    constexpr std::array<std::string_view, 4> kPlainMethods = {"GET", "HEAD", "OPTIONS", "DELETE"};
+    if (std::ranges::find(kPlainMethods, method) != kPlainMethods.end()) return true;
+    return method == "POST" && (ends_with_one_of(path, kPlainPaths) || path.contains("/api/blobs/"));
 }
 
 std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id) {
     const bool six = upstream.host.find(':') != std::string::npos;
     std::string out = request.method;
-    out.append(" ").append(upstream.base_path).append(origin_form(request.target)).append(" HTTP/1.1\r\nHost: ");
+    out.append(" ").append(upstream.base_path).append(request.target).append(" HTTP/1.1\r\nHost: ");
     out.append(six ? "[" : "").append(upstream.host).append(six ? "]" : "");
     if (upstream.port != (upstream.tls ? 443 : 80)) out.append(":").append(std::to_string(upstream.port));
     out.append("\r\n");

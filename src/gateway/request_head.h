@@ -27,11 +27,14 @@ inline constexpr std::array<const char*, 7> kLimitMembers = {"max_completion_tok
 inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters", "sampling_params"};
 /// The limit on output tokens that a request body names, in any dialect's spelling; absent when it names none, or no limit.
 std::optional<std::int64_t> requested_max_tokens(std::string_view body);
-/// A path on which models write answers; what comes from it is held to the rules of an answer even before its dialect shows.
-bool is_answer_path(std::string_view target);
+/// A path, in its normal form, on which models write answers; what comes from it is held to the rules of an answer even before
+/// its dialect shows.
+bool is_answer_path(std::string_view path);
+/// What may be asked there is known to be none.
+bool carries_no_answer(std::string_view method, std::string_view path);
 
-/// Head and body for the upstream. Hop-by-hop fields are left out, Host is the upstream's, the identity is `request_id`.
-/// Content encodings are not asked for: how an answer ends must be readable.
+/// Head and body for the upstream, which gets the target in its normal form. Hop-by-hop fields are left out, Host is the upstream's, the identity is
+/// `request_id`. Content encodings are not asked for: how an answer ends must be readable.
 std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id);
 
 }  // namespace fullstop::gateway

@@ -25,6 +25,16 @@ void Upstream::measured(const Work& work, std::int64_t prompt_tokens) {
     tokens_per_byte_ = std::clamp(std::max(seen, 0.9 * tokens_per_byte_ + 0.1 * seen), kLeastTokensPerByte, kMostTokensPerByte);
 }
 
+/// What a server says of itself is clamped to what it can mean; a number below 1 says nothing.
+void Upstream::learned(Capacity capacity) {
+    for (auto* number : {&capacity.slots, &capacity.pool, &capacity.window, &capacity.default_output})
+        if (*number && **number < 1)
+            number->reset();
+        else if (*number)
+            *number = std::min(**number, kMostTokens);
+    capacity_ = std::move(capacity);
+}
+
 bool Upstream::serves(const std::string& model) const { return models().empty() || std::ranges::find(models(), model) != models().end(); }
 
 std::optional<std::int64_t> Upstream::slots() const {
@@ -41,10 +51,10 @@ std::optional<std::int64_t> Upstream::pool() const {
 std::int64_t Upstream::need(const Work& work, std::optional<std::int64_t> max_tokens) const {
     const std::int64_t prompt = prompt_tokens(work, tokens_per_byte_);
     const auto all = pool();
-    const std::optional<std::int64_t> window = capacity_.window ? capacity_.window : all;
-    const std::int64_t rest = window ? std::max<std::int64_t>(0, *window - prompt) : 0;
+    const std::optional<std::int64_t> most = window();
+    const std::int64_t rest = most ? std::max<std::int64_t>(0, *most - prompt) : 0;
     std::int64_t output = max_tokens.value_or(options_.expected_output.value_or(capacity_.default_output.value_or(rest)));
-    if (window) output = std::min(output, rest);
+    if (most) output = std::min(output, rest);
     const std::int64_t sum = prompt + output * work.answers;
     return all ? std::min(sum, *all) : sum;
 }

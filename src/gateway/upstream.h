@@ -2,6 +2,7 @@
 // has been failing. Whoever places requests asks it; it decides nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ public:
 
     void configure(UpstreamOptions options) { options_ = std::move(options); }
     void retire() { retired_ = true; }  ///< no longer in the configuration; gone when nothing runs
-    void learned(Capacity capacity) { capacity_ = std::move(capacity); }
+    void learned(Capacity capacity);
     void loaded(const Load& load, base::Instant at) { load_ = load, load_at_ = at; }
     /// It said that its pool was used up, so that its answers share one: what it can hold is one window.
     void overfull() { overfull_ = true; }
@@ -58,6 +59,10 @@ public:
     std::optional<std::int64_t> pool() const;
     /// Tokens to set aside for this work: its prompt and the longest answer it may get, at most the whole pool.
     std::int64_t need(const Work& work, std::optional<std::int64_t> max_tokens) const;
+    /// The same for one that waits: of an upstream of unknown window, what one of its answers gets to at most.
+    std::int64_t likely_need(const Work& work, std::int64_t max_tokens) const {
+        return need(work, window() ? max_tokens : std::min(max_tokens, kNominalWindow));
+    }
     bool has_room(std::int64_t need) const;
 
     void take(std::int64_t need, bool counted);
@@ -72,6 +77,7 @@ public:
     Health health;
 
 private:
+    std::optional<std::int64_t> window() const { return capacity_.window ? capacity_.window : pool(); }
     const std::vector<std::string>& models() const { return options_.models.empty() && options_.learn ? capacity_.models : options_.models; }
 
     UpstreamOptions options_;

@@ -55,6 +55,23 @@ TEST(Waiting, EightUsersInAPoolForThreeAreServedThreeByThree) {
     for (const auto id : all) EXPECT_EQ(crowd[id].seen.record().end.reason, "stop");
 }
 
+/// What a request asks for beyond every window is not what it can come to.
+TEST(Waiting, OneRequestWithAHugeLimitLeavesTheOthersTheirPlaceInTheQueue) {
+    for (const std::optional<std::int64_t> window : {std::optional<std::int64_t>(4096), std::optional<std::int64_t>()}) {
+        Crowd crowd(Crowd::policy_of(1, 1));
+        crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "x", .slots = {}, .pool = {}, .window = window}, crowd.now, out); });
+        const auto first = crowd.ask();
+        std::vector<net::ConnectionId> waiting = {crowd.ask(R"({"stream":true,"max_tokens":10000000})"), crowd.ask(R"({"stream":true,"max_tokens":1e30})")};
+        for (int i = 0; i < 8; ++i) waiting.push_back(crowd.ask());
+        EXPECT_EQ(crowd.gateway.waiting(), 10U);
+        crowd.answer(first);
+        for (const auto id : waiting) {
+            crowd.answer(id);
+            EXPECT_EQ(crowd[id].seen.record().end.reason, "stop");
+        }
+    }
+}
+
 TEST(Waiting, APoolThatRanFullIsLearnedFromTheServersOwnWords) {
     Crowd crowd(Crowd::policy_of(1));
     crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "llama-server", .slots = 8, .pool = {}, .window = 1024}, crowd.now, out); });
