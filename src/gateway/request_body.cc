@@ -154,7 +154,7 @@ private:
         if (value.text.starts_with("data:") || value.key == "data" || listed)
             ++body.images;
         else
-            body.prompt_bytes += static_cast<std::int64_t>(value.text.size());
+            body.prompt_bytes += static_cast<std::int64_t>(value.bytes);
         hear_beginning(value);
     }
 

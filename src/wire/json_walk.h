@@ -11,9 +11,12 @@ namespace fullstop::wire {
 
 struct WalkedValue {
     JsonNode::Kind kind = JsonNode::Kind::kNull;
-    int depth = 0;          ///< 0: the text itself
-    std::string_view key;   ///< unescaped; "" inside arrays
-    std::string_view text;  ///< strings unescaped, other scalars as written; "" for arrays and objects
+    int depth = 0;         ///< 0: the text itself
+    std::string_view key;  ///< unescaped; "" inside arrays
+    /// Strings unescaped, other scalars as written; "" for arrays and objects. A long string, and one with half a surrogate pair,
+    /// stays as it is written.
+    std::string_view text;
+    std::size_t bytes = 0;  ///< of a string, unescaped
     std::size_t from = 0;   ///< where its source begins
     std::size_t to = 0;     ///< and ends; unknown (0) for arrays and objects, which are told before what is in them
 };
@@ -21,7 +24,7 @@ struct WalkedValue {
 class JsonListener {
 public:
     virtual ~JsonListener() = default;
-    /// `value.key` and `value.text` live until the walk ends.
+    /// `value.key` lives until the walk ends, `value.text` until this returns.
     virtual void hear(const WalkedValue& value) = 0;
 };
 
