@@ -28,6 +28,11 @@ def memory_mib(process, what="VmRSS"):
     return int(status.split(what + ":")[1].split()[0]) / 1024
 
 
+def cpu_seconds(process):
+    words = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def open_sockets(process):
     return len(os.listdir(f"/proc/{process.pid}/fd"))
 
@@ -276,6 +281,68 @@ class HostileClients(Case):
             got, _ = exchange(front.address, b"".join(words))
             self.assertEqual(got.count(b"[DONE]"), 10)
             self.assertEqual([json.loads(r.partition(b"\r\n\r\n")[2])["seed"] for r in upstream.requests], list(range(10)))
+
+    def test_numbers_beyond_everything_end_nothing(self):
+        gate = threading.Event()
+
+        def serve(connection):
+            gate.wait(20)
+            usage = 'data: {"choices":[],"usage":{"prompt_tokens":9007199254740992,"completion_tokens":-1e15}}\n\n'
+            connection.sendall(HEAD + PIECE + FINISH + chunk(usage) + DONE + b"0\r\n\r\n")
+
+        with Upstream(serve) as upstream, gateway(upstream.url) as front, concurrent.futures.ThreadPoolExecutor(12) as pool:
+            numbers = [2**53] * 8 + [2**63 - 1, 10**30, -(2**63), 1e300]
+            answers = [pool.submit(exchange, front.address, request({"messages": [], "stream": True, "n": 128, "max_tokens": n})) for n in numbers]
+            wait_for_text(lambda: self.pages(front.address), "fullstop_gateway_requests_running{upstream=\"%s\"} 12" % upstream.url[7:])
+            held = [line for line in self.pages(front.address).splitlines() if line.startswith("fullstop_gateway_tokens_held{")]
+            gate.set()
+            for answer in answers:
+                status, _, _, complete = parse(answer.result(20)[0])
+                self.assertEqual((status, complete), (200, True))
+            self.assertGreater(int(held[0].split()[1]), 0)
+            self.assertIsNone(front.process.poll())
+            self.assertIn("fullstop_gateway_tokens_held{upstream=\"%s\"} 0\n" % upstream.url[7:], self.pages(front.address))
+
+    def test_bodies_of_small_values_cost_no_more_than_their_bytes(self):
+        """Twenty of 7.8 MiB: what read them into a tree took more than a second and 470 MiB for each."""
+        small = b'{"messages":[' + b"0," * 4_000_000 + b"0]}"
+        text = b'{"stream":true,"messages":[{"role":"user","content":"' + b"a" * 8_000_000 + b'"}]}'
+        post = lambda body: b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream, gateway(upstream.url) as front:
+            before = cpu_seconds(front.process)
+            for _ in range(20):
+                status, _, body, _ = parse(exchange(front.address, post(small))[0])
+                self.assertEqual((status, b"JSON values" in body), (400, True))
+            took = cpu_seconds(front.process) - before
+            self.assertEqual(parse(exchange(front.address, post(text))[0])[0], 200)
+            self.assertEqual(len(upstream.requests), 1)
+            peak = memory_mib(front.process, "VmHWM")
+        print(f"\n  20 bodies of 4 million values: {took * 50:.0f} ms of the processor each, peak of the gateway {peak:.0f} MiB", flush=True)
+        if not SANITIZED:
+            self.assertLess(took, 8)
+            self.assertLess(peak, 100)
+
+    def test_our_own_errors_are_short_and_valid_utf_8(self):
+        euros = "\u20ac" * 2_000_000
+        post = lambda path, body: b"POST " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        asked = [post(b"/v1/chat/completions", json.dumps({"messages": [], "fullstop": {"priority": euros}}, ensure_ascii=False).encode()),
+                 post(b"/v1/\xff\xfe%zz", b"{}"), post(b"/v1/\xe2\x82", b"{}"), post(b"/%E2%82", b"{}")]
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream, gateway(upstream.url) as front:
+            for each in asked:
+                got, _ = exchange(front.address, each)
+                status, _, body, _ = parse(got)
+                self.assertIn(status, (400, 403), got[:200])
+                self.assertLess(len(got), 4096)
+                json.loads(body.decode("utf-8"))
+            self.assertEqual(upstream.requests, [])
+
+
+def wait_for_text(read, text, seconds=20):
+    deadline = time.monotonic() + seconds
+    while text not in read():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{text!r} did not come")
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import time
 import unittest
 import urllib.request
 
-from gateway_test import DONE, FINISH, HEAD, PIECE, Upstream, exchange, front_of, gateway, parse, request
+from gateway_test import DONE, FINISH, HEAD, PIECE, Program, Upstream, exchange, front_of, gateway, parse, request
 from llama_server import LlamaServer
 
 # These servers close after each answer, and say so: else their connection would be kept for a next request.
@@ -217,6 +217,69 @@ class Several(unittest.TestCase):
                                 capture_output=True, text=True, timeout=20, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("60 s from arrival to the end, waiting included (gateway_deadline, total)", result.stdout)
+
+
+SPELLINGS = ("/v1/chat/completions", "/v1/chat/completion%73", "/v1/chat/%63ompletions", "/v1/chat/completions/", "/v1/chat/completions;x", "/v1/chat/completions#",
+             "//v1/./chat/completions", "http://x/v1/chat/completions")
+
+
+@contextlib.contextmanager
+def configured(text, url):
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
+        config.write(f"{text}\n[[upstream]]\nurl = \"{url}\"\nlearn = false\n")
+        config.flush()
+        with Program(os.environ["FULLSTOP"], "gateway", "--config", config.name, "--listen", "127.0.0.1:0", "--quiet") as front:
+            yield front
+
+
+class NothingSlipsPast(unittest.TestCase):
+    def test_a_budget_holds_on_every_spelling_of_a_path(self):
+        asked = {"stream": True, "max_tokens": 5000, "messages": [{"role": "user", "content": "x" * 500}]}
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream, configured('[budget.per_key]\ntokens = 10\nwindow = "1h"', upstream.url) as front:
+            for path in (*SPELLINGS, "/v1/messages", "/v1/responses"):
+                self.assertEqual(parse(exchange(front.address, request(asked, path))[0])[0], 429, path)
+            self.assertEqual(upstream.requests, [])
+
+    def test_a_limit_on_length_holds_in_every_spelling(self):
+        common = '"stream":true,"messages":[]'
+        lowered = ('"max_tokens":5000', '"max_tokens":1e30', '"max_tokens":5000.5', '"max_tokens":-1', '"max_tokens":"5000"', '"max_tokens":null',
+                   '"max\\u005ftokens":5000', '"options":{"num_predict":9}', '"max_tokens":1e400', '"n_predict":5000')
+        refused = ('"max_tokens":1,"max_tokens":5000', '"max_tokens":1,"max\\u005ftokens":5000', '"x":NaN,"max_tokens":5000', '"max_tokens":5000/**/')
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream, configured("[output]\nmax_tokens = 64", upstream.url) as front:
+            send = lambda body: parse(exchange(front.address, (
+                f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body)[0])
+            for member in lowered:
+                upstream.requests.clear()
+                status_code, headers, _, _ = send(f"{{{common},{member}}}".encode())
+                sent = json.loads(upstream.requests[0].partition(b"\r\n\r\n")[2])
+                self.assertEqual((status_code, headers["fullstop-effective-max-tokens"], sent["max_tokens"]), (200, "64", 64), member)
+                self.assertLessEqual(sent.get("n_predict", 0), 64)
+            upstream.requests.clear()
+            for body in [f"{{{common},{member}}}".encode() for member in refused] + [b'\xef\xbb\xbf{"max_tokens":5000}', b'{"max_tokens":5000}x']:
+                self.assertEqual(send(body)[0], 400, body)
+            self.assertEqual(upstream.requests, [])
+
+    def test_paths_that_are_not_known_are_refused_or_relayed(self):
+        with Upstream(lambda c: c.sendall(WHOLE)) as upstream:
+            with configured("", upstream.url) as front:
+                code, _, body, _ = parse(exchange(front.address, request(path="/v1/complete"))[0])
+                self.assertEqual((code, "[paths] other" in json.loads(body)["error"]["message"]), (403, True))
+                self.assertEqual(parse(exchange(front.address, request(path="/v1/embeddings"))[0])[0], 200)
+                for target in ("http://x/metrics", "//metrics", "/metrics/"):
+                    got, _ = exchange(front.address, f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                    self.assertIn(b"fullstop_gateway_", got, target)
+                self.assertEqual([r.split(b"\r\n")[0] for r in upstream.requests], [b"POST /v1/embeddings HTTP/1.1"])
+            with configured('[paths]\nother = "relay"', upstream.url) as front:
+                self.assertEqual(parse(exchange(front.address, request(path="/v1/complete"))[0])[0], 200)
+
+    def test_one_huge_limit_shuts_nobody_out_of_the_queue(self):
+        gate = Gate()
+        with Upstream(gate.serve) as upstream, gateway(upstream.url, "--max-concurrency", "1") as front, concurrent.futures.ThreadPoolExecutor(12) as pool:
+            asked = [{"messages": [], "stream": True, "max_tokens": tokens} for tokens in [10, 10_000_000, 10**30] + [10] * 8]
+            answers = [pool.submit(exchange, front.address, request(body)) for body in asked]
+            wait_for(lambda: sum(status(front)["waiting"].values()) == 10)
+            gate.go.set()
+            self.assertEqual([parse(answer.result(30)[0])[0] for answer in answers], [200] * 11)
 
 
 class Records(unittest.TestCase):
