@@ -386,7 +386,7 @@ class Flow(Case):
         body = os.urandom(self.SIZE)
         with Upstream(lambda c: c.sendall(head + body)) as upstream, gateway(upstream.url) as front:
             with socket.create_connection(front.address, timeout=20) as client:
-                client.sendall(request(path="/v1/files"))
+                client.sendall(request(path="/v1/embeddings"))
                 before = self.peak_mib(front.process)
                 time.sleep(0.5)  # the upstream fills every buffer there is
                 got = bytearray()
