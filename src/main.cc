@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "adapters/asio/clock.h"
+#include "base/printable.h"
 #include "cli/application.h"
 
 namespace {
@@ -42,7 +43,7 @@ int main(int argc, char** argv) {
     try {
         return fullstop::cli::run(world, std::vector<std::string>(argv + 1, argv + argc));
     } catch (const std::exception& bug) {
-        std::cerr << "fullstop: internal error: " << bug.what() << "\n  Please report this with the command you ran.\n";
+        std::cerr << "fullstop: internal error: " << fullstop::base::printable(bug.what()) << "\n  Please report this with the command you ran.\n";
         return fullstop::cli::kExitInternal;
     }
 }

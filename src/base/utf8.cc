@@ -23,6 +23,13 @@ std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes) {
     return {CharacterShape::kWhole, length};
 }
 
+char32_t code_of(std::string_view character) {
+    const unsigned char lead = static_cast<unsigned char>(character.front());
+    char32_t code = lead < 0x80 ? lead : lead & (0xFFU >> (character.size() + 1));
+    for (const char next : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(next) & 0x3FU);
+    return code;
+}
+
 std::optional<std::size_t> first_invalid_byte(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const auto [shape, length] = front_character(text.substr(at));

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/printable.h"
 #include "cli/cost_file.h"
 #include "cli/interruptible.h"
 #include "cli/trial_run.h"
@@ -72,8 +73,8 @@ int calibrate(const World& world, const ServeWords& words, bool quiet) {
     auto backend = adapters::llama::load(options->load);
     if (!backend) return fail(world, backend.error());
     if (!quiet)
-        world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", key.model, key.layout, key.kv_type,
-                                 report::counted(key.threads, "thread"), report::short_time(engine::kThoroughly.budget + kTrialBudget));
+        world.err << fmt::format("measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n", base::printable(key.model), key.layout,
+                                 key.kv_type, report::counted(key.threads, "thread"), report::short_time(engine::kThoroughly.budget + kTrialBudget));
     Measurement measurement;
     if (measure(world, **backend, !quiet && world.err_is_terminal, measurement)) {
         world.err << "fullstop: interrupted; a half measured table would mislead, so none was kept\n";

@@ -7,6 +7,7 @@
 #include <array>
 #include <ostream>
 
+#include "base/printable.h"
 #include "cli/speed_trial.h"
 
 namespace fullstop::cli {
@@ -69,7 +70,7 @@ int explain_deadlines(const World& world, const gateway::Policy& policy, std::op
         speeds = std::move(*measured);
         how = fmt::format("Measured at {} just now, with answers of {} tokens; medians.", upstream.url.text, kTrialTokens);
     }
-    world.out << deadline_table(policy.deadlines, speeds, how) << std::flush;
+    world.out << base::printable_lines(deadline_table(policy.deadlines, speeds, how)) << std::flush;
     return 0;
 }
 

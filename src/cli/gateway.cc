@@ -10,6 +10,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/printable.h"
 #include "cli/deadline_table.h"
 #include "cli/gateway_options.h"
 #include "cli/gateway_words.h"
@@ -42,11 +43,11 @@ base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords
 void reload(const World& world, const GatewayWords& words, const GatewaySettings& now, Relaying& running) {
     auto settings = settings_of(world, words);
     if (!settings) {
-        world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n", settings.error().message) << std::flush;
+        world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n", base::printable(settings.error().message)) << std::flush;
         return;
     }
     if (settings->host != now.host || settings->port != now.port) world.err << "SIGHUP: another address to listen on needs a new start; kept as it was\n";
-    if (!words.quiet) world.err << "SIGHUP: " << policy_line(settings->policy);
+    if (!words.quiet) world.err << "SIGHUP: " << base::printable_lines(policy_line(settings->policy));
     world.err << std::flush;
     running.configure(std::move(settings->policy));
 }
@@ -68,7 +69,7 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
     if (!running) return fail(world, running.error());
     reload_wanted = 0;
     std::signal(SIGHUP, [](int) { reload_wanted = 1; });
-    if (!words.quiet) world.err << policy_line(settings.policy) << std::flush;
+    if (!words.quiet) world.err << base::printable_lines(policy_line(settings.policy)) << std::flush;
     world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https", shown_host(settings.host), (*running)->port())
               << std::flush;
 
@@ -94,7 +95,7 @@ int gateway(const World& world, const GatewayWords& words) {
     const auto settings = settings_of(world, words);
     if (!settings) return fail(world, settings.error());
     if (words.check) {
-        world.out << policy_words(*settings) << std::flush;
+        world.out << base::printable_lines(policy_words(*settings)) << std::flush;
         return 0;
     }
     if (words.explain_deadlines) return explain_deadlines(world, settings->policy, words.tokens_per_second);

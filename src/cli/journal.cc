@@ -25,7 +25,7 @@ struct Journal::State {
         return {.seen = seen, .waiting = backlog.waiting, .lost = refused + backlog.lost};
     }
     void say(const std::string& words) const { world.err << "--store: " << words << '\n' << std::flush; }
-    void say(const base::Error& error, const char* consequence) const { say(error.message + consequence + (error.hint.empty() ? "" : "\n  " + error.hint)); }
+    void say(const base::Error& error, const char* consequence) const { say(words_of({error.kind, error.message + consequence, error.hint})); }
     void take(const answer::Record& record) {
         ++seen;
         const auto added = store->add_record(run.id, record);

@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include "base/printable.h"
+
 namespace fullstop::cli {
 namespace {
 
@@ -26,7 +28,7 @@ Live::~Live() { finish(); }
 void Live::say(const std::string& sentence) {
     if (quiet_) return;
     finish();
-    world_.err << "fullstop: " << sentence << '\n' << std::flush;
+    world_.err << "fullstop: " << base::printable_lines(sentence) << '\n' << std::flush;
 }
 
 void Live::show(const probe::Progress& p) {

@@ -16,7 +16,7 @@ public:
     Live(const Live&) = delete;
     Live& operator=(const Live&) = delete;
 
-    /// A sentence of its own: what happens now.
+    /// A sentence of its own: what happens now. It may quote a server.
     void say(const std::string& sentence);
     void show(const probe::Progress& progress);
     /// Clears the redrawn line, so that results start on a clean one.

@@ -16,6 +16,7 @@
 #include "adapters/asio/host.h"
 #include "adapters/asio/loop.h"
 #include "adapters/asio/memory.h"
+#include "base/printable.h"
 #include "base/sha256.h"
 #include "cli/embedded_server.h"
 #include "cli/live.h"
@@ -194,8 +195,8 @@ base::Result<void> Session::identify() {
         run_.server_before["control"] = identity_.facts;
         run_.arms.push_back({"control", run_.url, "the same URL without time-outs of ours; what a gateway does cannot be separated"});
     }
-    live_.say(fmt::format("{} at {}, model {}", identity_.facts.name == "unknown" ? "a server" : identity_.facts.name, run_.url,
-                          run_.model.empty() ? "(unnamed)" : run_.model));
+    live_.say(fmt::format("{} at {}, model {}", identity_.facts.name == "unknown" ? "a server" : base::printable(identity_.facts.name), run_.url,
+                          run_.model.empty() ? "(unnamed)" : base::printable(run_.model)));
     return {};
 }
 
@@ -206,7 +207,7 @@ base::Result<void> Session::plan() {
 }
 
 int Session::print_schedule() {
-    world_.out << probe::describe(run_.experiment) << '\n';
+    world_.out << base::printable_lines(probe::describe(run_.experiment)) << '\n';
     return kExitNotShortened;
 }
 
@@ -279,7 +280,7 @@ void Session::read_server_log() {
 
 void Session::warn_once(const base::Error& error) {
     if (!std::exchange(warned_, true)) {
-        live_.say(fmt::format("the run goes on in memory: {}{}", error.message, error.hint.empty() ? "" : "\n  " + error.hint));
+        live_.say("the run goes on in memory: " + words_of(error));
         run_.notes.push_back("not everything is stored: " + error.message);
     }
 }
@@ -292,7 +293,7 @@ void Session::keep(answer::Record& record) {
     if (store_)
         if (auto stored = store_->add_record(run_.id, record); !stored) warn_once(stored.error());
     if (const auto trouble = store_ ? store_->backlog().trouble : std::nullopt; trouble && !std::exchange(waits_, true))
-        live_.say(fmt::format("the run goes on, and its records wait: {}", trouble->message));
+        live_.say(fmt::format("the run goes on, and its records wait: {}", base::printable(trouble->message)));
     std::ignore = std::exchange(record.capture, {});  // assigning {} would keep the buffers
 }
 

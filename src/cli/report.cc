@@ -9,6 +9,7 @@
 #include <ostream>
 #include <system_error>
 
+#include "base/printable.h"
 #include "cli/input_file.h"
 #include "cli/open_store.h"
 #include "cli/output.h"
@@ -63,8 +64,8 @@ int list_runs(const World& world, const ReportWords& words) {
     if (runs->empty()) world.err << "fullstop: the store " << (*store)->name() << " holds no run yet\n";
     for (const auto& run : *runs) {
         const std::string state = !run.finished ? ", unfinished" : run.interrupted ? ", interrupted" : "";
-        world.out << report::one_line(fmt::format("{}  {}  {}  {}, {}{}", run.id, report::rfc3339(run.started).substr(0, 19), run.url, run.model,
-                                                  report::counted(run.answers, "answer"), state))
+        world.out << base::printable(fmt::format("{}  {}  {}  {}, {}{}", run.id, report::rfc3339(run.started).substr(0, 19), run.url, run.model,
+                                                 report::counted(run.answers, "answer"), state))
                   << '\n';
     }
     return kExitNotShortened;

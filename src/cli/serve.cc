@@ -8,6 +8,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/printable.h"
 #include "cli/config_file.h"
 #include "cli/listen_address.h"
 #include "cli/serve_options.h"
@@ -32,9 +33,10 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
     world.err << fmt::format(
         "{}: {} answers at once, {} waiting at most; a window of {} tokens each, {} together ({} layout, {} KV, {} MiB); {}, {} thread{}; the same text at any "
         "load: {}\n",
-        facts.name, facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
+        base::printable(facts.name), facts.max_sequences, options.max_queue, facts.window.count, facts.pool.count, facts.layout, facts.kv_type,
         (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.device, facts.threads, facts.threads == 1 ? "" : "s", facts.load_invariant);
-    if (!facts.no_chat.empty()) world.err << fmt::format("/v1/chat/completions is refused: {}; --chat-template FILE gives it one\n", facts.no_chat);
+    if (!facts.no_chat.empty())
+        world.err << fmt::format("/v1/chat/completions is refused: {}; --chat-template FILE gives it one\n", base::printable(facts.no_chat));
 }
 
 int serve(World& world, CLI::App& app, const ServeWords& words) {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "base/printable.h"
 #include "cli/calibrate.h"
 #include "cli/cost_file.h"
 #include "cli/event_lines.h"
@@ -151,7 +152,7 @@ int simulate(const World& world, const SimulateWords& words) {
     simulation.plan.host_memory = {static_cast<std::int64_t>(words.host_memory) / simulation.cost.kv_bytes_per_token.count};
     if (!words.no_noise) simulation.plan.noise = simulation.cost.model.fit_noise();
     if (!words.quiet)
-        for (const std::string& note : simulation.notes) world.err << "fullstop: " << note << '\n';
+        for (const std::string& note : simulation.notes) world.err << "fullstop: " << base::printable(note) << '\n';
     EventLines events;
     run_settings(world, words, simulation, words.events.empty() ? nullptr : &events);
     simulation.advice = simulator::advise(simulation.rows, simulation.targets);

@@ -3,11 +3,21 @@
 
 #include <ostream>
 
+#include "base/printable.h"
+
 namespace fullstop::cli {
 
+std::string words_of(const base::Error& error) {
+    std::string out = base::printable(error.message);
+    if (error.hint.empty()) return out;
+    std::string_view hint = error.hint;
+    while (hint.ends_with('\n')) hint.remove_suffix(1);
+    for (const char c : "\n" + base::printable_lines(hint)) out.append(1, c).append(c == '\n' ? "  " : "");
+    return out;
+}
+
 int fail(const World& world, const base::Error& error) {
-    world.err << "fullstop: " << error.message << '\n';
-    if (!error.hint.empty()) world.err << "  " << error.hint << '\n';
+    world.err << "fullstop: " << words_of(error) << '\n';
     switch (error.kind) {
         case base::ErrorKind::kUsage: return kExitUsage;
         case base::ErrorKind::kUnreachable: return kExitCouldNotMeasure;

@@ -46,6 +46,9 @@ enum ExitCode : int {
     kExitInterrupted = 130,
 };
 
+/// An error for people, as it may be printed: its message on one line, the lines of its hint indented below. It may quote a server.
+std::string words_of(const base::Error& error);
+
 /// Prints message and hint to `world.err` and gives the exit code of the error's kind.
 int fail(const World& world, const base::Error& error);
 

@@ -6,14 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "report/text.h"
 
 namespace fullstop::report {
 namespace {
 
-/// Line breaks and control characters are replaced, so that an answer is one line for grep too.
+/// One line, for grep too. What a spreadsheet would take for a formula gets the apostrophe that makes it text there.
 std::string quoted(std::string_view text) {
-    std::string safe = one_line(text);
+    std::string safe = base::printable(text);
+    if (const auto first = safe.find_first_not_of(' '); first != std::string::npos && std::string_view("=+-@").contains(safe[first])) safe.insert(0, 1, '\'');
     if (safe.find_first_of(",\"") == std::string::npos) return safe;
     std::string out = "\"";
     for (const char c : safe) out.append(c == '"' ? 2 : 1, c);

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "report/csv.h"
 #include "report/junit.h"
 #include "report/markdown.h"
@@ -50,7 +52,7 @@ TEST_P(EveryDocument, FitsInEightyColumnsAndSendsNoControlCharacterToTheTerminal
     for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
         const std::string line = text.substr(begin, end - begin);
         EXPECT_LE(columns(line), 80U) << line;
-        EXPECT_EQ(one_line(line), line);
+        EXPECT_EQ(base::printable(line), line);
     }
     EXPECT_EQ(begin, text.size());
 }
@@ -79,7 +81,7 @@ TEST_P(EveryDocument, IsTheSameInEveryRenderingAfterItWasReadBack) {
 TEST_P(EveryDocument, IsValidUtf8InEveryRendering) {
     const Document document = GetParam()();
     for (const std::string& text : {to_terminal(document, {}), to_markdown(document), to_csv(document), to_junit(document), to_json(document)})
-        EXPECT_EQ(valid_utf8(text), text);
+        EXPECT_EQ(base::valid_utf8(text), text);
 }
 
 TEST(Terminal, LeadsWithVerdictAndRemedy) {

@@ -3,34 +3,24 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
 #include "report/text.h"
 #include "report/words.h"
 
 namespace fullstop::report {
 namespace {
 
-/// XML 1.0 forbids most control characters even when escaped, and two non-characters; they become U+FFFD.
+/// Printable text has none of the characters that XML 1.0 forbids even when escaped.
 std::string escaped(std::string_view text) {
-    const std::string valid = valid_utf8(text);
     std::string out;
-    for (std::size_t i = 0; i < valid.size(); ++i) {
-        const char c = valid[i];
-        const std::string_view rest = std::string_view(valid).substr(i, 3);
+    for (const char c : base::printable_lines(text)) {
         switch (c) {
             case '&': out += "&amp;"; break;
             case '<': out += "&lt;"; break;
             case '>': out += "&gt;"; break;
             case '"': out += "&quot;"; break;
             case '\n': out += "&#10;"; break;
-            case '\r': out += "&#13;"; break;
-            case '\t': out += "&#9;"; break;
-            default:
-                if (rest == "\xEF\xBF\xBE" || rest == "\xEF\xBF\xBF")
-                    out += "\xEF\xBF\xBD", i += 2;
-                else if (static_cast<unsigned char>(c) < 0x20)
-                    out += "\xEF\xBF\xBD";
-                else
-                    out += c;
+            default: out += c;
         }
     }
     return out;
@@ -44,11 +34,11 @@ std::string details(const judge::ArmJudgement& arm, const judge::LevelJudgement&
     return text;
 }
 
-std::string message(const judge::LevelJudgement& level) { return one_line(level.why.empty() ? std::string(meaning(level.verdict)) : level.why); }
+std::string message(const judge::LevelJudgement& level) { return base::printable(level.why.empty() ? std::string(meaning(level.verdict)) : level.why); }
 
 std::string test_case(const judge::ArmJudgement& arm, const judge::LevelJudgement& level) {
     std::string out =
-        fmt::format("    <testcase classname=\"fullstop.{}\" name=\"{} at once\"", escaped(one_line(arm.name)), counted(level.concurrency, "user"));
+        fmt::format("    <testcase classname=\"fullstop.{}\" name=\"{} at once\"", escaped(base::printable(arm.name)), counted(level.concurrency, "user"));
     const int code = exit_code(level.verdict);
     if (code == 0) return out + "/>\n";
     out += ">\n";
@@ -76,13 +66,13 @@ std::string to_junit(const Document& document) {
     for (const judge::ArmJudgement& arm : document.judgement.arms) {
         Counts counts;
         counts.add(arm), all.add(arm);
-        suites += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\">\n", escaped(one_line(arm.name)), counts.attributes(),
+        suites += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\">\n", escaped(base::printable(arm.name)), counts.attributes(),
                               rfc3339(document.started).substr(0, 19));
         for (const judge::LevelJudgement& level : arm.levels) suites += test_case(arm, level);
         suites += "  </testsuite>\n";
     }
     return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fullstop {}\" {} time=\"{:.3f}\">\n{}</testsuites>\n",
-                       escaped(one_line(document.url)), all.attributes(), base::to_seconds(document.elapsed), suites);
+                       escaped(base::printable(document.url)), all.attributes(), base::to_seconds(document.elapsed), suites);
 }
 
 }  // namespace fullstop::report

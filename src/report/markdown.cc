@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "report/levels_table.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -16,7 +17,7 @@ namespace {
 /// Plain text that stays plain: the characters of CommonMark, of HTML and of mentions are escaped.
 std::string plain(std::string_view text) {
     std::string out;
-    for (const char c : one_line(text)) {
+    for (const char c : base::printable(text)) {
         if (std::string_view("\\`*_{}[]<>#|~!").find(c) != std::string_view::npos) out += '\\';
         out += c;
         if (c == '@') out += "\u200B";  // no mention of whoever has that name
@@ -26,7 +27,7 @@ std::string plain(std::string_view text) {
 
 /// A code span that holds any text: its fence is longer than any run of backticks inside.
 std::string code(std::string_view text) {
-    std::string safe = one_line(text);
+    std::string safe = base::printable(text);
     std::replace(safe.begin(), safe.end(), '|', '/');  // a table would end its cell there, even in code
     std::size_t longest = 0, run = 0;
     for (const char c : safe) run = c == '`' ? run + 1 : 0, longest = std::max(longest, run);

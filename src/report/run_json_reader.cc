@@ -97,7 +97,7 @@ public:
         std::string spelled;
         read(spelled);
         const auto parsed = parse(spelled);
-        if (!parsed) throw Misfit(fmt::format("{}: '{}' is not a word of this schema", place_, one_line(spelled)));
+        if (!parsed) throw Misfit(fmt::format("{}: '{}' is not a word of this schema", place_, spelled));
         out = *parsed;
     }
 
@@ -324,7 +324,7 @@ base::Result<Document> read_run_document(std::string_view text, std::string_view
         std::string schema;
         Cursor(&root, "")["schema"].read(schema);
         if (schema != kRunSchema) {
-            const std::string said = schema.empty() ? "it names no schema" : "its schema is " + one_line(schema);
+            const std::string said = schema.empty() ? "it names no schema" : "its schema is " + schema;
             return base::usage_error(fmt::format("{} is not a document this command reads: {}, wanted is {}", name, said, kRunSchema),
                                      schema.starts_with("fullstop.run/") ? "a newer fullstop may read it" : "'fullstop probe --json FILE' writes one");
         }

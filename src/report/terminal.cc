@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/printable.h"
 #include "report/levels_table.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -107,7 +108,7 @@ void print_table(const std::vector<judge::LevelJudgement>& levels, Page& page) {
 }
 
 void print_arm(const Document& document, const judge::ArmJudgement& arm, bool explain, Page& page) {
-    page.heading(one_line(fmt::format("{} arm: {}", arm.name == "control" ? "Control" : "Deployed", title(arm.verdict.value))));
+    page.heading(base::printable(fmt::format("{} arm: {}", arm.name == "control" ? "Control" : "Deployed", title(arm.verdict.value))));
     page.paragraph(arm.url, "  ");
     if (const std::string how = arm_description(document, arm.name); !how.empty()) page.paragraph(how, "  ");
     if (arm.levels.empty()) return page.line("  no level was measured");

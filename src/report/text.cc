@@ -1,4 +1,4 @@
-// One decoder of UTF-8 serves all; widths come from the main blocks of Unicode's East Asian Width, which suffices for
+// Widths come from the main blocks of Unicode's East Asian Width, which suffices for
 // keeping columns straight and leaves rare scripts out.
 #include "report/text.h"
 
@@ -10,37 +10,21 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/printable.h"
+#include "base/utf8.h"
+
 namespace fullstop::report {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 struct Glyph {
     char32_t code = 0;
-    std::size_t size = 0;  ///< bytes; 0: not valid
+    std::size_t size = 0;
 };
 
-/// The character at the beginning of `text`, which is not empty. Overlong forms, surrogates and codes beyond U+10FFFF are invalid.
+/// The character at the beginning of `text`, which is not empty; broken bytes are as wide as what stands for them.
 Glyph first_glyph(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    if (lead < 0x80) return {lead, 1};
-    const std::size_t size = lead >= 0xF0 && lead < 0xF8 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
-    if (size == 0 || lead >= 0xF8 || text.size() < size) return {};
-    char32_t code = lead & (0xFFU >> (size + 1));
-    for (std::size_t i = 1; i < size; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) return {};
-        code = code << 6 | (byte(i) & 0x3FU);
-    }
-    constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kSmallest[size] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {};
-    return {code, size};
-}
-
-bool is_control(char32_t code) {
-    // C0, C1, and the marks that reorder or hide text on a screen (bidirectional overrides, zero width, line separators).
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+    const auto [shape, size] = base::front_character(text);
+    return {shape == base::CharacterShape::kWhole ? base::code_of(text.substr(0, size)) : U'\uFFFD', size};
 }
 
 std::size_t width_of(char32_t code) {
@@ -60,46 +44,21 @@ std::size_t fitting(std::string_view text, std::size_t width) {
     std::size_t bytes = 0, used = 0;
     while (bytes < text.size()) {
         const Glyph glyph = first_glyph(text.substr(bytes));
-        const std::size_t size = std::max<std::size_t>(glyph.size, 1);
         used += width_of(glyph.code);
         if (used > width && bytes > 0) break;
-        bytes += size;
+        bytes += glyph.size;
     }
     return bytes;
 }
 
 }  // namespace
 
-std::string valid_utf8(std::string_view text) {
-    std::string valid;
-    valid.reserve(text.size());
-    while (!text.empty()) {
-        const Glyph glyph = first_glyph(text);
-        valid += glyph.size == 0 ? kReplacement : text.substr(0, glyph.size);
-        text.remove_prefix(std::max<std::size_t>(glyph.size, 1));
-    }
-    return valid;
-}
-
-std::string one_line(std::string_view text) {
-    std::string line;
-    while (!text.empty()) {
-        const Glyph glyph = first_glyph(text);
-        if (glyph.code == '\n' || glyph.code == '\t' || glyph.code == '\r')
-            line += ' ';
-        else
-            line += glyph.size == 0 || is_control(glyph.code) ? kReplacement : text.substr(0, glyph.size);
-        text.remove_prefix(std::max<std::size_t>(glyph.size, 1));
-    }
-    return line;
-}
-
 std::size_t columns(std::string_view text) {
     std::size_t sum = 0;
     while (!text.empty()) {
         const Glyph glyph = first_glyph(text);
         sum += width_of(glyph.code);
-        text.remove_prefix(std::max<std::size_t>(glyph.size, 1));
+        text.remove_prefix(glyph.size);
     }
     return sum;
 }
@@ -114,7 +73,7 @@ std::string pad_right(std::string_view text, std::size_t width) {
 }
 
 std::string wrap(std::string_view text, std::size_t width, std::string_view first, std::string_view rest) {
-    const std::string safe = one_line(text);
+    const std::string safe = base::printable(text);
     std::string lines, line(first);
     std::string_view left = safe;
     bool empty = true;  // nothing on this line yet

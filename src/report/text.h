@@ -1,5 +1,5 @@
-// Text for documents and terminals: what servers send is made harmless (broken UTF-8, control characters that would drive
-// a terminal), measured in columns, wrapped, and numbers get the digits a reader needs.
+// Text for documents and terminals: measured in columns, wrapped, and numbers get the digits a reader needs. What others wrote is made
+// harmless by base::printable.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,6 @@
 
 namespace fullstop::report {
 
-/// Valid UTF-8: each byte that cannot be read becomes U+FFFD. What was valid stays as it is, control characters too.
-std::string valid_utf8(std::string_view text);
-
-/// Valid UTF-8 on one line without control characters: a line break becomes a space, any other one U+FFFD.
-std::string one_line(std::string_view text);
-
 /// Columns a terminal needs for valid UTF-8: wide East Asian characters and emoji two, combining marks none.
 std::size_t columns(std::string_view text);
 
@@ -26,7 +20,7 @@ std::string pad_left(std::string_view text, std::size_t width);
 std::string pad_right(std::string_view text, std::size_t width);
 
 /// `text` in lines of at most `width` columns, the first after `first`, the others after `rest`, each ended by '\n'. Words
-/// longer than a line are cut. `text` is passed through one_line.
+/// longer than a line are cut. `text` is passed through base::printable.
 std::string wrap(std::string_view text, std::size_t width, std::string_view first, std::string_view rest);
 
 /// Three significant digits at most, no exponent below a million: 0.0123, 1.23, 12.3, 123, 12345.

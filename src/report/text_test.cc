@@ -1,35 +1,13 @@
-// Making text safe, measuring and wrapping it, and numbers for people.
+// Measuring and wrapping it, and numbers for people.
 #include "report/text.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "base/printable.h"
+
 namespace fullstop::report {
 namespace {
-
-TEST(ValidUtf8, KeepsWhatIsValidAndReplacesEachBrokenByte) {
-    EXPECT_EQ(valid_utf8("größer 漢字 🙂"), "größer 漢字 🙂");
-    EXPECT_EQ(valid_utf8("a\xff"
-                         "b"),
-              "a\uFFFDb");
-    EXPECT_EQ(valid_utf8("\xc0\x80"), "\uFFFD\uFFFD");                      // overlong
-    EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");            // surrogate
-    EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD");  // beyond U+10FFFF
-    EXPECT_EQ(valid_utf8("cut \xe6\xbc"), "cut \uFFFD\uFFFD");
-}
-
-TEST(ValidUtf8, OfAnyBytesIsStable) {
-    EXPECT_TRUE(rc::check("valid_utf8(valid_utf8(x)) == valid_utf8(x)", [](const std::string& bytes) {
-        const std::string valid = valid_utf8(bytes);
-        RC_ASSERT(valid_utf8(valid) == valid);
-    }));
-}
-
-TEST(OneLine, LeavesNothingThatDrivesATerminal) {
-    EXPECT_EQ(one_line("a\nb\tc"), "a b c");
-    EXPECT_EQ(one_line("\x1b[31m"), "\uFFFD[31m");
-    EXPECT_EQ(one_line("\u202Eabc\u200B"), "\uFFFDabc\uFFFD");
-}
 
 TEST(Columns, CountsWideAndCombiningCharacters) {
     EXPECT_EQ(columns("abc"), 3U);
@@ -52,7 +30,7 @@ TEST(Wrap, NeverExceedsTheWidthAndLosesNoWord) {
             for (const char c : lines.substr(begin + 2, end - begin - 2))
                 if (c != ' ') letters += c;
         }
-        for (const char c : one_line(text))
+        for (const char c : base::printable(text))
             if (c != ' ') wanted += c;
         RC_ASSERT(letters == wanted);
     }));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "report/text.h"
 
 namespace fullstop::report {
@@ -13,7 +14,7 @@ namespace {
 
 /// For a POSIX shell; plain words stay as they are.
 std::string shell_word(const std::string& text) {
-    std::string safe = one_line(text);
+    std::string safe = base::printable(text);
     if (!safe.empty() && safe.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:@,+=%") == std::string::npos) return safe;
     std::string quoted = "'";
     for (const char c : safe) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -86,7 +87,7 @@ std::string memory_line(const judge::LevelJudgement& level) {
 std::string server_line(const Document& document) {
     const answer::ServerFacts& server = document.server;
     if (server.name.empty() || server.name == "unknown") return "unrecognised server";
-    return one_line(server.version.empty() ? server.name : server.name + " " + server.version);
+    return base::printable(server.version.empty() ? server.name : server.name + " " + server.version);
 }
 
 std::string repeat_command(const Document& document) {

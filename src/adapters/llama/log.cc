@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/printable.h"
+
 namespace fullstop::adapters::llama {
 namespace {
 
@@ -32,7 +34,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
     log.last_was_error = error;
     if (!error) return;
     if (!log.collecting)
-        std::fputs(text, stderr);
+        std::fputs(base::printable_lines(text).c_str(), stderr);
     else if (log.collected.size() < kMaxCollected)
         log.collected += text;
 }
@@ -44,7 +46,7 @@ void on_abort(const char* message) {
         stderr,
         "fullstop: libllama cannot go on: %s\n  if memory is short, give fewer --kv-tokens or a smaller model; if not, report this line and the model's "
         "name\n",
-        message);
+        base::printable(message).c_str());
     std::fflush(nullptr);
     std::_Exit(5);
 }
