@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "base/utf8.h"
 #include "engine/test_host.h"
 
 namespace fullstop::engine {
@@ -152,6 +153,23 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
     const auto error = host.json_of(id).at("error");
     EXPECT_EQ(error.at("code"), "context_length_exceeded");
     EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
+}
+
+TEST(HttpService, AnErrorRepeatsLittleOfWhatWasSentAndIsAlwaysUtf8) {
+    Host host;
+    const std::string euros = [] {
+        std::string all;
+        for (int i = 0; i < 100'000; ++i) all += "\u20ac";
+        return all;
+    }();
+    for (const auto& id : {host.send("GET", "/v1/\xFF\xFE" + euros), host.chat("\"" + euros + "\":1"), host.chat("\"model\":\"" + euros + "\"")}) {
+        host.run();
+        const std::string body = host.body(id);
+        EXPECT_GE(host.read(id).status, 400);
+        EXPECT_LT(body.size(), 3000U);
+        EXPECT_FALSE(base::first_invalid_byte(body)) << body;
+        EXPECT_NO_THROW(json::parse(body));
+    }
 }
 
 TEST(HttpService, ALimitBeyondEveryWindowIsRefusedWithTheNumbersAndEndsNothing) {

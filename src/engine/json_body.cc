@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "engine/limits.h"
+#include "wire/json_walk.h"
 
 namespace fullstop::engine {
 namespace {
@@ -61,6 +62,12 @@ std::string words_for(std::string_view body, const Code& error, std::size_t at) 
 }  // namespace
 
 std::expected<json::object, BadBody> parse_body(std::string_view body) {
+    // Bounded before anything is built of it.
+    struct Deaf final : wire::JsonListener {
+        void hear(const wire::WalkedValue&) override {}
+    } nobody;
+    if (wire::walk_json(body, {.values = kMaxBodyValues, .depth = static_cast<int>(kMaxJsonDepth)}, nobody) == wire::WalkEnd::kTooManyValues)
+        return std::unexpected(BadBody{fmt::format("the body holds more than {} JSON values", kMaxBodyValues), ""});
     json::parse_options options;
     options.max_depth = kMaxJsonDepth;
     json::basic_parser<KeyWatch> keys(options);

@@ -67,6 +67,10 @@ inline constexpr base::Duration kMaxDeadline = std::chrono::hours(24);
 inline constexpr std::size_t kMaxApiKeyBytes = 512;
 /// The name of a client, which stands in metrics and logs.                          usage error
 inline constexpr std::size_t kMaxClientNameBytes = 64;
+/// JSON values of a request body: 20 000 messages. What is done with each takes the loop about 0.3 us.   400
+inline constexpr std::size_t kMaxBodyValues = 65'536;
+/// What an error says; it may repeat what was sent.                                 cut there, behind a whole character
+inline constexpr std::size_t kMaxErrorWordsBytes = 1024;
 /// JSON nesting of a request body; real ones are below 10.                         400
 inline constexpr std::size_t kMaxJsonDepth = 32;
 

@@ -101,6 +101,16 @@ TEST(OpenAiRequest, ABodyThatIsNoObjectSaysWhereItGoesWrong) {
     EXPECT_THAT(wrong(""), HasSubstr("not JSON at byte 0"));
 }
 
+TEST(OpenAiRequest, ABodyOfManySmallValuesIsRefusedBeforeAnythingIsBuiltOfIt) {
+    const auto many = [](std::string_view each, std::size_t count) {
+        std::string all;
+        while (count-- > 0) all.append(each).append(",");
+        return all + std::string(each);
+    };
+    for (const std::string& more : {"\"messages\":[" + many("{}", kMaxBodyValues) + "]", "\"logit_bias\":[" + many("0", kMaxBodyValues) + "]"})
+        EXPECT_EQ(wrong("{" + more + "}"), "the body holds more than 65536 JSON values @");
+}
+
 TEST(OpenAiRequest, AKeyThatStandsTwiceIsRefusedSinceOneValueWouldBeIgnored) {
     EXPECT_EQ(wrong(with(R"("max_tokens":5,"max_tokens":6)")), "max_tokens stands twice in one object @max_tokens");
     EXPECT_THAT(wrong(R"({"messages":[{"role":"user","content":"a","content":"b"}]})"), HasSubstr("content stands twice"));

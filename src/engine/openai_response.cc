@@ -6,6 +6,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/utf8.h"
+#include "engine/limits.h"
 #include "engine/openai_logprobs.h"
 #include "engine/slo.h"
 
@@ -152,11 +154,17 @@ json::object with_choice(const AnswerNames& names, const AnswerEnd& end, const P
     return body;
 }
 
+/// Words that may repeat what was sent, as they are sent back: bounded, and UTF-8.
+std::string sent_back(std::string_view words) {
+    const std::string_view front = base::front_characters(words, kMaxErrorWordsBytes);
+    return base::valid_utf8(front) + (front.size() < words.size() ? "..." : "");
+}
+
 json::object error_object(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
     // A full queue is the usual reason of its cause, but not of this code.
     const std::string_view meaning = words.code == kMissesTarget ? "not taken on" : answer::entry(end.cause).meaning;
     const std::string message = fmt::format("{}: {}", meaning, end.detail);
-    return {{"message", message}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}};
+    return {{"message", sent_back(message)}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}};
 }
 
 }  // namespace
@@ -179,8 +187,8 @@ std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const E
 }
 
 std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter) {
-    json::object error = {{"message", message}, {"type", type}, {"code", code}};
-    error["param"] = parameter.empty() ? json::value(nullptr) : json::value(parameter);
+    json::object error = {{"message", sent_back(message)}, {"type", type}, {"code", code}};
+    error["param"] = parameter.empty() ? json::value(nullptr) : json::value(sent_back(parameter));
     return json::serialize(json::object{{"error", std::move(error)}});
 }
 
