@@ -36,6 +36,9 @@ base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords
     auto settings = read_gateway(words, text);
     if (!settings) return settings;
     if (auto keys = read_api_keys(settings->policy, world.env); !keys) return std::unexpected(keys.error());
+    auto access = read_access(settings->access);
+    if (!access) return std::unexpected(access.error());
+    settings->policy.access = std::move(*access);
     return settings;
 }
 
@@ -47,6 +50,7 @@ void reload(const World& world, const GatewayWords& words, const GatewaySettings
         return;
     }
     if (settings->host != now.host || settings->port != now.port) world.err << "SIGHUP: another address to listen on needs a new start; kept as it was\n";
+    world.err << access_warnings(settings->access, settings->host);
     if (!words.quiet) world.err << "SIGHUP: " << base::printable_lines(policy_line(settings->policy));
     world.err << std::flush;
     running.configure(std::move(settings->policy));
@@ -69,6 +73,7 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
     if (!running) return fail(world, running.error());
     reload_wanted = 0;
     std::signal(SIGHUP, [](int) { reload_wanted = 1; });
+    world.err << access_warnings(settings.access, settings.host) << std::flush;
     if (!words.quiet) world.err << base::printable_lines(policy_line(settings.policy)) << std::flush;
     world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https", shown_host(settings.host), (*running)->port())
               << std::flush;

@@ -144,6 +144,8 @@ void read_all(TomlTable& table, GatewaySettings& out) {
         else
             table.wrong_value("listen", address.error().message, address.error().hint);
     }
+    set(out.access.key_file, table.text("api_key_file"));
+    set(out.access.origins, table.texts("allow_origin"));
     set(out.policy.drain, table.duration("drain"));
     set(out.policy.heartbeat, table.limit("heartbeat"));
     set(out.policy.retry, table.boolean("retry"));

@@ -124,7 +124,10 @@ void declare_gateway(CLI::App& app, GatewayWords& words) {
         ->expected(1)
         ->take_all();
     app.add_option("--api-key-env", words.api_key_env,
-                   "name of the environment variable with the key that the gateway's own questions to the servers carry; clients' requests keep theirs");
+                   "name of the environment variable with the key that the gateway's own questions to the servers carry; clients' requests keep theirs, unless "
+                   "there is an --api-key-file: "
+                   "then no client's key goes on, and requests carry this one");
+    declare_access(app, words.access);
     app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one [127.0.0.1:8081]");
     app.add_option("--tls-cert", words.tls_certificate, "PEM certificate chain for the clients: they then speak https (with --tls-key)");
     app.add_option("--tls-key", words.tls_key, "PEM key of --tls-cert, without a passphrase");
@@ -162,6 +165,8 @@ base::Result<GatewaySettings> read_gateway(const GatewayWords& words, const std:
         if (!listen) return std::unexpected(listen.error());
         std::tie(settings.host, settings.port) = *listen;
     }
+    if (!words.access.key_file.empty()) settings.access.key_file = words.access.key_file;
+    if (!words.access.origins.empty()) settings.access.origins = words.access.origins;
     if (auto done = override_upstreams(words, settings.policy); !done) return std::unexpected(done.error());
     if (auto done = override_limits(words, settings.policy); !done) return std::unexpected(done.error());
     if (words.max_queue && *words.max_queue < 0) return base::usage_error("--max-queue wants a number of at least 0", "0: nobody waits");

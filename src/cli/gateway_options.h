@@ -22,6 +22,7 @@ struct GatewayWords {
     std::optional<std::string> listen, queue_wait, first_token, idle, total, heartbeat, drain;
     std::optional<std::int64_t> max_concurrency, max_queue;
     std::string config, store, tls_certificate, tls_key, api_key_env;
+    AccessWords access;
     std::optional<double> tokens_per_second;
     bool no_observe = false, check = false, explain_deadlines = false, quiet = false;
 };

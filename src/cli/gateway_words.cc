@@ -93,6 +93,7 @@ std::string policy_words(const GatewaySettings& settings) {
     out +=
         shorter.empty() ? "No answer is shortened: limits on length are the client's and the server's.\n" : list("An answer can be shortened here:", shorter);
     out += list("A request is refused here when:", refusals(policy));
+    out += access_summary(settings.access, policy.access);
     if (policy.budgets.shared) out += shared_words(*policy.budgets.shared);
     if (policy.other_paths == gateway::OtherPaths::kRelay)
         out += "Paths that are not known are relayed: what is asked for there is not queued, counted or shortened, even where it is an answer.\n";

@@ -53,6 +53,12 @@ void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, 
     stop_when_drained();
 }
 
+bool Relaying::head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) {
+    bool wanted = true;
+    for_client([&](gateway::Actions& actions) { wanted = gateway_.head(now, request, actions); }, out);
+    return wanted;
+}
+
 void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
     for_client([&](gateway::Actions& actions) { gateway_.request(now, std::move(request), actions); }, out);
 }

@@ -38,6 +38,7 @@ public:
 private:
     Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_(std::move(options)) {}
 
+    bool head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) override;
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
     void client_lags(base::Instant now, net::ConnectionId id, bool lags, net::ServiceActions& out) override;

@@ -60,7 +60,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                                .admission = options->admission,
                                                .slo_policy = options->slo_policy,
                                                .ttft_target = options->ttft_target,
-                                               .keys = options->keys,
+                                               .access = options->access,
                                                .entropy = static_cast<std::uint64_t>(wall.unix_ns),
                                                .started = loop.clock().now(),
                                                .started_wall = wall},
@@ -72,6 +72,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                                               .slo_policy = options->slo_policy,
                                               .cost = std::move(cost.model)}});
     if (!serving) return fail(world, serving.error());
+    world.err << access_warnings(words.access, options->host) << std::flush;
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;
 

@@ -26,7 +26,7 @@ constexpr const char* kBuiltinModel = "SmolLM2-135M-Instruct.Q4_1.gguf";
 /// The built-in model answers the built-in prompts: prompt and 512 tokens fit, and eight windows take 100 MB.
 constexpr base::Tokens kBuiltinWindow{1024};
 constexpr int kMaxThreads = 512;
-constexpr std::uintmax_t kMaxTextBytes = 1 << 20;  // of a file of keys or a template: thousands of lines
+constexpr std::uintmax_t kMaxTextBytes = 1 << 20;  // of a template: thousands of lines
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
     std::int64_t value = 0;
@@ -100,13 +100,6 @@ base::Result<std::string> read_text(const std::string& name, std::string_view fl
     return text.str();
 }
 
-base::Result<engine::ApiKeys> read_keys(const std::string& name) {
-    if (name.empty()) return engine::ApiKeys();
-    const auto text = read_text(name, "--api-key-file");
-    if (!text) return std::unexpected(text.error());
-    return engine::ApiKeys::parse(*text, name);
-}
-
 /// The source, once it is known to be a program.
 base::Result<std::string> read_template(const std::string& name) {
     if (name.empty()) return std::string();
@@ -154,8 +147,7 @@ void declare_serve(CLI::App& app, ServeWords& words) {
     app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")->capture_default_str();
     app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
     app.add_option("--chat-template", words.chat_template, "a file with a Jinja chat template, instead of the model's own");
-    app.add_option("--api-key-file", words.api_key_file,
-                   "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health then wants 'Authorization: Bearer KEY'");
+    declare_access(app, words.access);
     declare_config(app, words.config);
     app.footer(
         "With forecast and eager more answers share a small cache; when it runs full, one that came late is paused: its KV goes to host\n"
@@ -207,9 +199,9 @@ base::Result<ServeOptions> read_serve(const ServeWords& words, const World& worl
         return base::usage_error(fmt::format("--slo-policy {} without a target", words.slo_policy), "give --ttft-target, for example 2s");
     options.slo_policy = *policy;
     options.drain = *drain;
-    auto keys = read_keys(words.api_key_file);
-    if (!keys) return std::unexpected(keys.error());
-    options.keys = std::move(*keys);
+    auto access = read_access(words.access);
+    if (!access) return std::unexpected(access.error());
+    options.access = std::move(*access);
     auto form = read_template(words.chat_template);
     if (!form) return std::unexpected(form.error());
     options.load.chat_template = std::move(*form);

@@ -8,9 +8,9 @@
 #include "adapters/llama/backend.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/access.h"
 #include "cli/world.h"
 #include "engine/admission.h"
-#include "engine/api_keys.h"
 #include "engine/limits.h"
 #include "engine/slo.h"
 
@@ -20,8 +20,8 @@ namespace fullstop::cli {
 struct ServeWords {
     std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
     std::string chat_template;  ///< "": the model's own
-    std::string api_key_file;   ///< "": everybody may ask
-    std::string config;         ///< a file with values for all of these
+    AccessWords access;
+    std::string config;  ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     std::string gpu_layers = "auto";
@@ -41,7 +41,7 @@ struct ServeOptions {
     std::optional<base::Duration> ttft_target, itl_target;
     engine::SloPolicy slo_policy = engine::SloPolicy::kIgnore;
     base::Duration drain{};
-    engine::ApiKeys keys;
+    serving::Access access;
     bool quiet = false;
 };
 

@@ -104,14 +104,14 @@ TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
 }
 
 TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
-    EXPECT_TRUE(read().value().keys.open());
+    EXPECT_TRUE(read().value().access.keys.open());
     const auto file = (folder_ / "keys").string();
     std::ofstream(file) << "alice:k1\n";
-    EXPECT_EQ(read([&](ServeWords& w) { w.api_key_file = file; }).value().keys.client("Bearer k1"), "alice");
+    EXPECT_EQ(read([&](ServeWords& w) { w.access.key_file = file; }).value().access.keys.client("Bearer k1"), "alice");
     std::ofstream(file) << "alice:k1\nbob:\n";
-    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = file; }).find("keys:2"), std::string::npos);
-    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = file + "-none"; }).find("--api-key-file"), std::string::npos);
-    EXPECT_NE(wrong([&](ServeWords& w) { w.api_key_file = folder_.string(); }).find("--api-key-file"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file; }).find("keys:2"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file + "-none"; }).find("--api-key-file"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = folder_.string(); }).find("--api-key-file"), std::string::npos);
 }
 
 TEST_F(ServeFlags, ATemplateComesFromAFileAndMustBeAProgram) {

@@ -11,6 +11,8 @@
 #include "engine/limits.h"
 #include "engine/openai_logprobs.h"
 #include "engine/service_pages.h"
+#include "serving/limits.h"
+#include "serving/request_identity.h"
 #include "wire/response_text.h"
 
 namespace fullstop::engine {
@@ -23,22 +25,6 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
-
-std::string header(const net::ServiceRequest& request, const std::string& name) {
-    const auto found = request.headers.find(name);
-    return found == request.headers.end() ? std::string() : found->second;
-}
-
-bool wants_close(const net::ServiceRequest& request) {
-    std::string value = header(request, "connection");
-    std::ranges::transform(value, value.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return value.find("close") != std::string::npos;
-}
-
-/// Visible ASCII only: it is sent back in a header and stands in logs.
-bool valid_request_id(std::string_view id) {
-    return id.size() <= kMaxRequestIdBytes && std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
-}
 
 void send(ConnectionId id, std::string bytes, ServiceActions& out) { out.emplace_back(net::ServiceSend{id, std::move(bytes)}); }
 
@@ -65,24 +51,29 @@ void HttpService::respond(const Asker& asker, int status, std::string_view type,
     out.emplace_back(net::ServiceClose{.id = asker.id, .kind = net::CloseKind::kFin, .keep_alive = asker.keep_alive});
 }
 
+HttpService::Asker HttpService::asker_of(const net::ServiceRequest& request) {
+    std::string id(serving::header(request, "x-request-id"));
+    if (!serving::valid_request_id(id)) id = fmt::format("fs-{:016x}", random_.next());
+    return {.id = request.id, .request_id = std::move(id), .keep_alive = !serving::wants_close(request), .head_only = request.method == "HEAD"};
+}
+
+bool HttpService::head(Instant, const net::ServiceRequest& request, ServiceActions& out) {
+    const auto refused = serving::refusal(request, options_.access);
+    if (refused)
+        respond(asker_of(request), refused->status, kJson, error_body(refused->message, "invalid_request_error", refused->code), out, refused->headers);
+    return !refused;
+}
+
 void HttpService::request(Instant now, net::ServiceRequest request, ServiceActions& out) {
-    Asker asker{.id = request.id, .request_id = header(request, "x-request-id"), .keep_alive = !wants_close(request), .head_only = request.method == "HEAD"};
-    const bool id_is_fine = valid_request_id(asker.request_id);
-    if (asker.request_id.empty() || !id_is_fine) asker.request_id = fmt::format("fs-{:016x}", random_.next());
+    if (!head(now, request, out)) return;
+    Asker asker = asker_of(request);
+    asker.client = serving::client_name(request, options_.access);
     const auto refuse = [&](int status, std::string_view message, std::string_view code, const wire::Headers& more = {}) {
         respond(asker, status, kJson, error_body(message, "invalid_request_error", code), out, more);
     };
-    if (!id_is_fine) return refuse(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", kMaxRequestIdBytes), "bad_request_id");
-
+    if (const auto sent = serving::header(request, "x-request-id"); !sent.empty() && !serving::valid_request_id(sent))
+        return refuse(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", serving::kMaxRequestIdBytes), "bad_request_id");
     const std::string path = request.target.substr(0, request.target.find('?'));
-    // Health is for those who only want to know whether this lives: load balancers and process managers hold no keys.
-    if (!options_.keys.open() && path != "/health") {
-        auto client = options_.keys.client(header(request, "authorization"));
-        if (!client)
-            return refuse(401, "an API key of this server is needed: Authorization: Bearer KEY", "invalid_api_key",
-                          {{"WWW-Authenticate", "Bearer realm=\"fullstop\""}});
-        asker.client = std::move(*client);
-    }
     if (const auto page = page_at(path)) {
         if (request.method != "GET" && !asker.head_only) return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed", {{"Allow", "GET, HEAD"}});
         return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type, page->body, out);

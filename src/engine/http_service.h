@@ -14,13 +14,13 @@
 
 #include "base/random.h"
 #include "engine/admission.h"
-#include "engine/api_keys.h"
 #include "engine/backend.h"
 #include "engine/command.h"
 #include "engine/metrics.h"
 #include "engine/openai_request.h"
 #include "engine/openai_response.h"
 #include "net/service.h"
+#include "serving/access.h"
 #include "wire/request_text.h"
 
 namespace fullstop::engine {
@@ -32,7 +32,7 @@ struct ServiceOptions {
     AdmissionMode admission = AdmissionMode::kReserve;  ///< for /fullstop/status
     SloPolicy slo_policy = SloPolicy::kIgnore;          ///< for /fullstop/status,
     std::optional<base::Duration> ttft_target = {};     ///< as well
-    ApiKeys keys = {};                                  ///< who may ask; none: everybody
+    serving::Access access = {};                        ///< who may ask
     std::uint64_t entropy = 0;                          ///< for request ids and for seeds that were not given
     base::Instant started;                              ///< the same moment on both clocks,
     base::WallTime started_wall;                        ///< for the dates that OpenAI's interface shows
@@ -42,6 +42,8 @@ class HttpService final : public net::Service {
 public:
     HttpService(ModelFacts facts, ServiceOptions options, std::function<void(Command)> send);
 
+    /// Who may not ask is told so before its body is read.
+    bool head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) override;
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
     /// The drain limit was reached, or a stream was silent for kHeartbeat.
@@ -81,6 +83,7 @@ private:
         std::int64_t characters = 0;  ///< shown so far
     };
 
+    Asker asker_of(const net::ServiceRequest& request);
     std::optional<Page> page_at(std::string_view path) const;
     /// Absent: it was refused.
     std::optional<CompletionRequest> understood(Route route, std::string_view body, const Asker& asker, net::ServiceActions& out) const;

@@ -59,14 +59,8 @@ inline constexpr std::size_t kMaxStopBytes = 256;
 inline constexpr int kMaxTopLogprobs = 20;
 /// Tokens with a bias of their own, which are looked at for every token.            400
 inline constexpr std::size_t kMaxLogitBias = 1024;
-/// Identity sent by a client; longer ones do not fit a log line.                   400
-inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Deadline of one request: a day; a longer one is a mistake of unit.              400
 inline constexpr base::Duration kMaxDeadline = std::chrono::hours(24);
-/// One API key; generated ones have 32 to 64 characters.                            usage error
-inline constexpr std::size_t kMaxApiKeyBytes = 512;
-/// The name of a client, which stands in metrics and logs.                          usage error
-inline constexpr std::size_t kMaxClientNameBytes = 64;
 /// JSON values of a request body: 20 000 messages. What is done with each takes the loop about 0.3 us.   400
 inline constexpr std::size_t kMaxBodyValues = 65'536;
 /// What an error says; it may repeat what was sent.                                 cut there, behind a whole character

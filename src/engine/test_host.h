@@ -19,14 +19,14 @@ namespace fullstop::engine {
 
 /// Service and engine as the host joins them, on one thread and a counted clock.
 struct Host {
-    explicit Host(TestBackend model = TestBackend{}, std::size_t max_queue = 64, ApiKeys keys = {})
+    explicit Host(TestBackend model = TestBackend{}, std::size_t max_queue = 64, serving::Access access = {})
         : backend(std::move(model)),
           engine(backend, {.max_queue = max_queue}),
           service(backend.facts(),
                   {.version = "1.2.3",
                    .drain = std::chrono::seconds(5),
                    .max_queue = max_queue,
-                   .keys = std::move(keys),
+                   .access = std::move(access),
                    .entropy = 1,
                    .started = {},
                    .started_wall = {1'800'000'000'000'000'000}},

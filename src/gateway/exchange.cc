@@ -32,6 +32,7 @@ Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work wor
       total_(terms.deadlines.total),
       heartbeat_(work_.answer && work_.sse ? terms.heartbeat : std::nullopt),
       terms_retry_(terms.retry),
+      own_keys_(terms.own_keys),
       head_only_(request_.method == "HEAD"),
       keep_alive_(!wants_close(request_)),
       close_asked_(wants_close(request_)),
@@ -54,6 +55,8 @@ void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t nee
     upstream_ = id;
     url_ = upstream.options().url;
     upstream_name_ = upstream.name();
+    if (own_keys_) request_.headers.erase("authorization");
+    if (own_keys_ && !upstream.options().api_key.empty()) request_.headers["authorization"] = "Bearer " + upstream.options().api_key;
     need_ = need;
     others_ = others;
     wants_another_ = false;

@@ -37,6 +37,7 @@ struct Terms {
     std::optional<base::Duration> heartbeat;
     bool retry = true;
     bool continuation = false;
+    bool own_keys = false;  ///< the client's key was the gateway's: a server gets its own one
 };
 
 /// As many bytes as the end of an event can have.
@@ -154,7 +155,7 @@ private:
     Work work_;
     ErrorShape shape_;
     std::optional<base::Duration> total_, heartbeat_;
-    bool terms_retry_;
+    bool terms_retry_, own_keys_;
     std::optional<OutputLimit> limit_;
     bool head_only_, keep_alive_, close_asked_, reads_;
     Clocks clocks_;

@@ -31,6 +31,15 @@ Gateway::Gateway(GatewayOptions options)
 
 // Clients ------------------------------------------------------------------------------------------------------------------
 
+bool Gateway::head(base::Instant, const net::ServiceRequest& request, Actions& out) {
+    const auto refused = serving::refusal(request, options_.policy.access);
+    if (!refused) return true;
+    const std::string_view id = header(request, "x-request-id");
+    respond(request, refused->status, "application/json", error_body(refused->message, "invalid_request_error", refused->code),
+            valid_request_id(id) ? std::string(id) : fmt::format("fs-{:016x}", random_.next()), out, refused->headers);
+    return false;
+}
+
 void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& out) {
     const net::ConnectionId id = request.id;
     const std::string beginning = request.body.substr(0, kMaxFaultBytes);
@@ -48,6 +57,7 @@ void Gateway::take(base::Instant now, net::ServiceRequest request, std::string r
     const bool id_is_fine = sent_id.empty() || valid_request_id(sent_id);
     if (!sent_id.empty() && id_is_fine) request_id = sent_id;
     if (options_.plant) options_.plant();
+    if (!head(now, request, out)) return;  // the keys may be others than when its head came
     const auto reject = [&](int status, std::string_view message, std::string_view code) {
         respond(request, status, "application/json", error_body(message, "invalid_request_error", code), request_id, out);
     };
@@ -68,13 +78,21 @@ void Gateway::take(base::Instant now, net::ServiceRequest request, std::string r
                       "path_refused");
     if (const auto object = no_place_for_limit(work->path, work->limits); object && options_.policy.output.any())
         return reject(400, fmt::format("'{}' is an object, in which the limit on output tokens stands", *object), "invalid_parameter");
+    if (const auto& access = options_.policy.access; !access.keys.open()) {
+        work->client = serving::client_name(request, access);
+        for (const auto* name : kCredentials) request.headers.erase(name);
+    }
     begin(now, std::move(request), std::move(request_id), std::move(*work), out);
 }
 
 void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out) {
     const Policy& policy = options_.policy;
     const net::ConnectionId id = request.id;
-    Terms terms{.deadlines = policy.deadlines, .heartbeat = policy.heartbeat, .retry = policy.retry, .continuation = policy.continuation};
+    Terms terms{.deadlines = policy.deadlines,
+                .heartbeat = policy.heartbeat,
+                .retry = policy.retry,
+                .continuation = policy.continuation,
+                .own_keys = !policy.access.keys.open()};
     if (auto& total = terms.deadlines.total; work.deadline && (!total || *work.deadline < *total)) total = work.deadline;
     auto exchange = std::make_unique<Exchange>(std::move(request), std::move(request_id), std::move(work), terms, now);
     const auto at = live_.emplace(id, Entry{.exchange = std::move(exchange)}).first;

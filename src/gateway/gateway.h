@@ -61,6 +61,8 @@ public:
     explicit Gateway(GatewayOptions options);
 
     // From the clients' side (net::Service)
+    /// False: it may not ask and has its answer; its body is not wanted.
+    bool head(base::Instant now, const net::ServiceRequest& request, Actions& out);
     void request(base::Instant now, net::ServiceRequest request, Actions& out);
     /// It leaves the queue, or its upstream's connection is closed at once, whatever that was doing.
     void client_left(base::Instant now, net::ConnectionId id, Actions& out);

@@ -20,8 +20,6 @@ inline constexpr base::Duration kDefaultIdle = std::chrono::minutes(5);
 inline constexpr base::Duration kDefaultDrain = std::chrono::seconds(30);
 /// Common proxies cut a connection that is silent for 60 s; a third of that survives a lost one.  a comment is sent
 inline constexpr base::Duration kDefaultHeartbeat = std::chrono::seconds(20);
-/// Identity sent by a client; longer ones do not fit a log line.                   400
-inline constexpr std::size_t kMaxRequestIdBytes = 128;
 /// Words of an upstream's error or of a broken connection that are repeated.       cut there
 inline constexpr std::size_t kMaxDetailBytes = 300;
 /// Of the bytes at which a fault of ours happened: enough to see what they are.  cut there

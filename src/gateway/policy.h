@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "gateway/limits.h"
+#include "serving/access.h"
 #include "wire/request_text.h"
 
 namespace fullstop::gateway {
@@ -48,7 +49,7 @@ struct UpstreamOptions {
     bool learn = true;                     ///< what the server tells of slots and memory counts
     bool draining = false;                 ///< gets no new requests
     std::string api_key_env = {};          ///< name of the variable with the key for questions about itself; "": none
-    std::string api_key = {};              ///< what it holds; never shown. Requests carry their clients' own keys
+    std::string api_key = {};              ///< what it holds; never shown. Requests carry it where the gateway has keys of its own
     std::vector<std::string> models = {};  ///< names that it serves; empty: as learned, else any
 };
 
@@ -98,6 +99,7 @@ enum class OtherPaths {
 
 struct Policy {
     std::vector<UpstreamOptions> upstreams;
+    serving::Access access = {};  ///< who may ask; with keys, no client's own key goes on
     Deadlines deadlines;
     QueueLimits queue;
     OutputLimits output;

@@ -58,24 +58,6 @@ std::optional<std::int64_t> limit_in(wire::JsonValue object) {
 
 }  // namespace
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return out;
-}
-
-std::string_view header(const net::ServiceRequest& request, const std::string& name) {
-    const auto found = request.headers.find(name);
-    return found == request.headers.end() ? std::string_view() : std::string_view(found->second);
-}
-
-bool wants_close(const net::ServiceRequest& request) { return lower(header(request, "connection")).find("close") != std::string::npos; }
-
-bool valid_request_id(std::string_view id) {
-    return !id.empty() && id.size() <= kMaxRequestIdBytes && std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
-}
-
 bool is_hop_by_hop(std::string_view name, std::string_view connection) {
     if (std::ranges::find(kHopByHop, name) != kHopByHop.end()) return true;
     const std::string named = lower(connection);

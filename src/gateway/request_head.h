@@ -8,16 +8,15 @@
 #include <string_view>
 
 #include "net/service.h"
+#include "serving/limits.h"
+#include "serving/request_identity.h"
 #include "wire/request_text.h"
 
 namespace fullstop::gateway {
 
-std::string lower(std::string_view text);  ///< ASCII
-/// The value of a header (lower-case name); "" when there is none.
-std::string_view header(const net::ServiceRequest& request, const std::string& name);
-bool wants_close(const net::ServiceRequest& request);
-/// Visible ASCII within kMaxRequestIdBytes: it goes back in a header and stands in logs.
-bool valid_request_id(std::string_view id);
+using serving::header, serving::kMaxRequestIdBytes, serving::lower, serving::valid_request_id, serving::wants_close;
+/// In which headers clients send their keys.
+inline constexpr std::array<const char*, 3> kCredentials = {"authorization", "x-api-key", "api-key"};
 /// Names that belong to one connection (RFC 9110, 7.6.1), and those that `connection` names. Lower-case.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);
 

@@ -28,7 +28,7 @@ std::uint64_t affinity_of(const net::ServiceRequest& request, const RequestBody&
 }
 
 std::string client_of(const net::ServiceRequest& request) {
-    for (const auto* name : {"authorization", "x-api-key", "api-key"})
+    for (const auto* name : kCredentials)
         if (const auto value = header(request, name); !value.empty()) return base::sha256_hex(value).substr(0, 16);
     return {};
 }

@@ -19,7 +19,7 @@ struct Work {
     bool sse = false;     ///< the client reads server-sent events, so that a comment does no harm
     bool stream = false;  ///< piece by piece in any form
     Priority priority = Priority::kNormal;
-    std::string client;          ///< a digest of the API key; "" when none was sent
+    std::string client;          ///< the name of the API key, or the digest of one that is not ours to know; "" when none was sent
     std::uint64_t affinity = 0;  ///< same session or prefix; 0: none
     std::string model, path;
     std::int64_t prompt_bytes = 0, prompt_ids = 0, messages = 0, images = 0, answers = 1;

@@ -73,6 +73,7 @@ class Surface(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         (cls.folder / "keys").write_text(f"# for this test\nsurface:{KEY}\n")
+        (cls.folder / "keys").chmod(0o600)  # or it is warned of
         (cls.folder / "serve.toml").write_text(f'api-key-file = "{cls.folder}/keys"\nmax-sequences = 2\nkv-tokens = 1024\nmax-queue = 2\nthreads = 1\nkv-layout = "streams"\ngpu-layers = "0"\nttft-target = "1m"\nslo-policy = "reject_early"\n')
         cls.server = Server("--config", str(cls.folder / "serve.toml"))
 

@@ -12,10 +12,11 @@ RANKS = {
     "base": 0,
     "answer": 1,
     "wire": 2, "net": 2, "schema": 2, "stats": 2, "store": 2,
-    "probe": 3, "observe": 3, "judge": 3, "report": 3, "gateway": 3, "engine": 3, "plan": 3,
-    "adapters/asio": 4, "adapters/llama": 4, "adapters/redis": 4, "adapters/sqlite": 4, "adapters/postgres": 4, "simulator": 4,
-    "cli": 5,
-    "main": 6,
+    "serving": 3,
+    "probe": 4, "observe": 4, "judge": 4, "report": 4, "gateway": 4, "engine": 4, "plan": 4,
+    "adapters/asio": 5, "adapters/llama": 5, "adapters/redis": 5, "adapters/sqlite": 5, "adapters/postgres": 5, "simulator": 5,
+    "cli": 6,
+    "main": 7,
 }
 SIBLINGS = {("report", "judge")}  # the one exception
 # A unit test may also use these (CMakeLists.txt, FULLSTOP_TEST_USES_*).

@@ -1,5 +1,5 @@
 // One line, one key.
-#include "engine/api_keys.h"
+#include "serving/api_keys.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "engine/limits.h"
+#include "serving/limits.h"
 
-namespace fullstop::engine {
+namespace fullstop::serving {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -75,4 +75,10 @@ std::optional<std::string> ApiKeys::client(std::string_view authorization) const
     return found == nullptr ? std::nullopt : std::optional(found->name);
 }
 
-}  // namespace fullstop::engine
+std::vector<std::string> ApiKeys::names() const {
+    std::vector<std::string> out;
+    for (const Key& key : keys_) out.push_back(key.name);
+    return out;
+}
+
+}  // namespace fullstop::serving

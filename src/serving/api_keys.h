@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace fullstop::engine {
+namespace fullstop::serving {
 
 class ApiKeys {
 public:
@@ -23,6 +23,7 @@ public:
     bool open() const { return keys_.empty(); }
     /// The client whose key stands in an Authorization header; absent: it holds none of ours.
     std::optional<std::string> client(std::string_view authorization) const;
+    std::vector<std::string> names() const;
 
 private:
     struct Key {
@@ -32,4 +33,4 @@ private:
     std::vector<Key> keys_;
 };
 
-}  // namespace fullstop::engine
+}  // namespace fullstop::serving
