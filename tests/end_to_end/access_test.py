@@ -74,7 +74,7 @@ class Access(unittest.TestCase):
         self.assertEqual(unfinished(started.address, *foreign), 403)
         self.assertEqual(started.status("User-Agent: Mozilla/5.0", *key, host="evil.example"), 403)
         self.assertEqual(started.status("Sec-Fetch-Site: cross-site", *key, host=own), 403)
-        self.assertEqual(started.status(*foreign, method="GET", path="/health", host=own), 200)
+        self.assertEqual(started.status(*foreign, method="GET", path="/health", host=own, body=b""), 200)
         for headers in [(f"Origin: http://{own}",), ("Origin: https://chat.example", "Sec-Fetch-Site: cross-site"), ()]:
             self.assertEqual(started.status(*headers, *key, host=own), 200, headers)
         self.assertEqual(started.status("User-Agent: curl/8.5.0", *key, host="any.name"), 200)
@@ -87,7 +87,8 @@ class Access(unittest.TestCase):
                 self.assertEqual(front.status(*headers), 401)
                 self.assertEqual(unfinished(front.address, *headers), 401)
                 self.assertEqual(front.status(*headers, method="GET", path="/metrics"), 401)
-            self.assertEqual(front.status(method="GET", path="/health"), 200)
+            self.assertEqual(front.status(method="GET", path="/health", body=b""), 200)
+            self.assertEqual(front.status(path="/health"), 401, "no body is read without a key")
             self.assertEqual(self.came, [])
             self.assertEqual(front.status("Authorization: Bearer wonder", "X-Api-Key: wonder"), 200)
             self.assertIn(b"authorization: Bearer sk-of-the-server\r\n", self.came[0])
