@@ -14,6 +14,8 @@ void append(Actions& to, Actions from) {
 
 }  // namespace
 
+Relaying::Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_((options.memory = &memory_, std::move(options))) {}
+
 base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& loop, Options options) {
     std::unique_ptr<Relaying> made(new Relaying(loop, std::move(options.gateway)));
     // Kernel stamps cost system calls, and a relay measures nothing so fine.
@@ -27,6 +29,7 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
         relaying->stop_when_drained();
     });
     made->sharing_->configure(made->gateway_.policy().budgets.shared);
+    options.server.memory = &made->memory_;
     auto server = adapters::asio::Server::listen(loop, *made, std::move(options.server));
     if (!server) return std::unexpected(server.error());
     made->server_ = std::move(*server);

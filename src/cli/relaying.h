@@ -14,6 +14,7 @@
 #include "cli/sharing.h"
 #include "cli/watching.h"
 #include "gateway/gateway.h"
+#include "net/memory_budget.h"
 
 namespace fullstop::cli {
 
@@ -36,7 +37,7 @@ public:
     std::size_t running() const { return gateway_.running() - gateway_.waiting(); }
 
 private:
-    Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_(std::move(options)) {}
+    Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options);
 
     bool head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) override;
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
@@ -58,6 +59,7 @@ private:
     void watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream);
 
     adapters::asio::Loop& loop_;
+    net::MemoryBudget memory_;  ///< before everybody who holds something
     gateway::Gateway gateway_;
     net::ServiceActions* client_call_ = nullptr;  ///< of the server's call that is running, if any
     net::Actions* upstream_call_ = nullptr;       ///< of the host's

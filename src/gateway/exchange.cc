@@ -80,7 +80,12 @@ void Exchange::back_in_queue() {
     wants_another_ = false;
 }
 
-std::string Exchange::upstream_bytes() const { return asks_template_ ? template_request() : upstream_request(request_, url_, request_id_); }
+net::Send Exchange::first_bytes(net::ConnectionId connection) {
+    if (asks_template_) return {connection, template_request()};
+    if (body().size() <= net::kSmallHoldBytes) return {connection, upstream_request(request_, url_, request_id_)};  // one write
+    if (!large_body_) large_body_ = std::make_shared<const std::string>(std::exchange(request_.body, {}));
+    return {connection, upstream_head(request_, url_, request_id_, large_body_->size()), large_body_};
+}
 
 // What comes --------------------------------------------------------------------------------------------------------------
 
@@ -148,11 +153,21 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
 
 void Exchange::read_on(std::string& out) {
     read_copy(std::exchange(unread_, {}));
-    if (work_.answer && reader_->overflowed()) finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
+    if (work_.answer && reader_->overflowed()) return finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
+    if (!hold_reading() && work_.answer) finish(Stop::kTooLarge, "too much is held for other answers to read one this large", out);
+}
+
+/// What the reader keeps of an event that is not whole; false when there is no room for it.
+bool Exchange::hold_reading() {
+    const std::size_t kept = begun_ ? reader_->held_bytes() : 0;
+    const std::size_t counted = continuation_bytes_ + (kept > net::kSmallHoldBytes ? kept : 0);
+    return !begun_ || counted == kept_.bytes() || kept_.resize(counted, now_);
 }
 
 void Exchange::begin_response(std::string& out) {
     request_.body = {};  // no further attempt
+    large_body_.reset();
+    kept_.resize(continuation_bytes_, now_);
     if (between_parts() || committed_) {
         begun_ = true;
         return between_parts() ? declare_seam(out) : begin_behind_heartbeats(out);

@@ -25,6 +25,7 @@
 #include "gateway/placement.h"
 #include "gateway/response_head.h"
 #include "gateway/truth.h"
+#include "net/memory_budget.h"
 #include "net/service.h"
 #include "wire/answer_reader.h"
 #include "wire/http_framing.h"
@@ -54,8 +55,14 @@ public:
     const Work& work() const { return work_; }
     const std::string& request_id() const { return request_id_; }
     const std::string& method() const { return request_.method; }
-    std::size_t body_bytes() const { return request_.body.size(); }
+    std::size_t body_bytes() const { return body().size(); }
     std::size_t asked_bytes() const { return asked_bytes_; }  ///< of the body as it came
+    /// Until a response has begun; false when there is no room for it.
+    bool hold_body(net::MemoryBudget& memory, base::Instant now) {
+        kept_ = net::MemoryBudget::Hold(memory);
+        continuation_bytes_ = continuation_ ? body_bytes() : 0;
+        return kept_.resize(body_bytes() + continuation_bytes_, now);
+    }
     /// Lowers the request's own limit; before it is sent.
     void limit_output(const OutputLimit& limit);
     std::optional<std::int64_t> max_tokens() const { return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens; }
@@ -68,7 +75,7 @@ public:
     std::int64_t need() const { return need_; }
     const std::set<UpstreamId>& tried() const { return tried_; }
     /// Head and body for the upstream, once it is connected.
-    std::string upstream_bytes() const;
+    net::Send first_bytes(net::ConnectionId connection);
     /// What else it wants to say on the same connection, once.
     std::string further_bytes() { return std::exchange(further_, {}); }
 
@@ -127,6 +134,7 @@ public:
 
 private:
     bool may_try_elsewhere() const { return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts; }
+    bool hold_reading();
     void begin_response(std::string& out);
     void begin_behind_heartbeats(std::string& out);
     void commit(base::Instant now, std::string& out);
@@ -149,8 +157,13 @@ private:
     wire::Headers own_headers() const;
     std::optional<base::Instant> next_heartbeat() const;
 
+    const std::string& body() const { return large_body_ ? *large_body_ : request_.body; }
+
     net::ServiceRequest request_;
     std::size_t asked_bytes_;
+    std::shared_ptr<const std::string> large_body_;  ///< once it was sent: it is held once, whoever else still sends it
+    std::size_t continuation_bytes_ = 0;             ///< a copy of it, for as long as the answer may be continued
+    net::MemoryBudget::Hold kept_;                   ///< its body, then what is kept of the answer in reading
     std::string request_id_;
     Work work_;
     ErrorShape shape_;

@@ -98,6 +98,8 @@ void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string 
     const auto at = live_.emplace(id, Entry{.exchange = std::move(exchange)}).first;
     if (at->second.exchange->work().answer) counters_.comes(at->second.exchange->work().client);
     if (draining_) return refuse(at, 503, "the gateway is shutting down", policy.drain, now, out);
+    if (options_.memory != nullptr && !at->second.exchange->hold_body(*options_.memory, now))
+        return refuse(at, 503, "too much is held for requests under way, and this one is large", kMemoryRetryAfter, now, out);
     if (!at->second.exchange->work().answer) {
         const Work& plain = at->second.exchange->work();
         const auto among = upstreams_.eligible(plain, {});
@@ -210,7 +212,7 @@ void Gateway::pass_on(const net::Event& event, Actions& out) {
         });
     };
     if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
-        on(connected->id, [&](Exchange& e, std::string&) { out.upstream.emplace_back(net::Send{connected->id, e.upstream_bytes()}); }, true);
+        on(connected->id, [&](Exchange& e, std::string&) { out.upstream.emplace_back(e.first_bytes(connected->id)); }, true);
     } else if (const auto* failed = std::get_if<net::ConnectFailed>(&event.what)) {
         on(failed->id, [&](Exchange& e, std::string& bytes) { e.not_connected(failed->why, failed->text, event.at, bytes); }, false);
     } else if (const auto* received = std::get_if<net::Received>(&event.what)) {

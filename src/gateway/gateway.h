@@ -54,6 +54,7 @@ struct GatewayOptions {
     std::function<void(const Fault&)> fault = {};
     /// For tests: called within each step of an exchange; what it throws is a fault.
     std::function<void()> plant = {};
+    net::MemoryBudget* memory = nullptr;  ///< of the process; absent: bodies are not counted
 };
 
 class Gateway {

@@ -59,6 +59,8 @@ inline constexpr std::int64_t kNominalWindow = 131'072;
 inline constexpr std::size_t kMaxMetricLabels = 64;
 /// SDKs ignore a Retry-After above 60 s or give up on it.                          announced as 60
 inline constexpr base::Duration kMaxRetryAfter = std::chrono::seconds(60);
+/// When memory for a large request is short: bodies under way go within seconds.   announced
+inline constexpr base::Duration kMemoryRetryAfter = std::chrono::seconds(5);
 
 // Upstreams
 /// Bytes of text that make one token, before any answer has told: English has 4 to 4.5, code 3.  learned from usage

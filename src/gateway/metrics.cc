@@ -69,6 +69,19 @@ std::string records_text(const RecordCounts& counts) {
     return out;
 }
 
+std::string memory_text(const net::MemoryBudget& memory) {
+    std::string out;
+    const auto put = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
+        introduce_metric(out, name, type, help);
+        fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
+    };
+    put("fullstop_memory_limit_bytes", "gauge", "Bytes of requests and backlogs that may be held at once", memory.limit());
+    put("fullstop_memory_held_bytes", "gauge", "Bytes of requests and backlogs that are held", memory.held());
+    put("fullstop_memory_dropped_total", "counter", "Connections dropped because others needed the memory they held", memory.dropped());
+    put("fullstop_memory_refused_total", "counter", "Requests refused because there was no memory for them", memory.refused());
+    return out;
+}
+
 std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::size_t exchanges, base::Instant now) const {
     std::string out;
     const auto put = std::back_inserter(out);

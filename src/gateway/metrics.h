@@ -13,6 +13,7 @@
 #include "gateway/histogram.h"
 #include "gateway/placement.h"
 #include "gateway/queue.h"
+#include "net/memory_budget.h"
 
 namespace fullstop::gateway {
 
@@ -22,6 +23,7 @@ struct RecordCounts {
     std::int64_t waiting = 0;  ///< not written yet
     std::int64_t lost = 0;     ///< and never will be
 };
+std::string memory_text(const net::MemoryBudget& memory);
 std::string records_text(const RecordCounts& counts);
 
 /// What runs is named apart from `serve`'s gauge: whoever reads it through a gateway would take it for the server's.

@@ -75,6 +75,7 @@ bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request, co
         respond(request, draining_ ? 503 : 200, kJson, draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
     } else {
         std::string body = metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
+        if (metrics && options_.memory != nullptr) body += memory_text(*options_.memory);
         if (metrics && options_.records) body += records_text(options_.records());
         if (metrics && options_.policy.budgets.shared) store_metrics_.write(body, store_);
         respond(request, 200, metrics ? kPrometheus : kJson, body, request_id, out);

@@ -92,6 +92,10 @@ bool carries_no_answer(std::string_view method, std::string_view path) {
 }
 
 std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id) {
+    return upstream_head(request, upstream, request_id, request.body.size()).append(request.body);
+}
+
+std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id, std::size_t body_bytes) {
     const bool six = upstream.host.find(':') != std::string::npos;
     std::string out = request.method;
     out.append(" ").append(upstream.base_path).append(request.target).append(" HTTP/1.1\r\nHost: ");
@@ -106,9 +110,9 @@ std::string upstream_request(const net::ServiceRequest& request, const wire::Ser
     const std::string_view via = header(request, "via");
     out.append("accept-encoding: identity\r\nvia: ").append(via).append(via.empty() ? "" : ", ").append("1.1 fullstop\r\n");
     out.append("x-request-id: ").append(request_id).append("\r\n");
-    if (!request.body.empty() || !header(request, "content-length").empty() || !header(request, "transfer-encoding").empty())
-        out.append("content-length: ").append(std::to_string(request.body.size())).append("\r\n");
-    return out.append("\r\n").append(request.body);
+    if (body_bytes > 0 || !header(request, "content-length").empty() || !header(request, "transfer-encoding").empty())
+        out.append("content-length: ").append(std::to_string(body_bytes)).append("\r\n");
+    return out.append("\r\n");
 }
 
 }  // namespace fullstop::gateway

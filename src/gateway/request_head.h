@@ -32,6 +32,8 @@ bool is_answer_path(std::string_view path);
 /// What may be asked there is known to be none.
 bool carries_no_answer(std::string_view method, std::string_view path);
 
+/// The head alone, in front of a body of `body_bytes`.
+std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id, std::size_t body_bytes);
 /// Head and body for the upstream, which gets the target in its normal form. Hop-by-hop fields are left out, Host is the upstream's, the identity is
 /// `request_id`. Content encodings are not asked for: how an answer ends must be readable.
 std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id);

@@ -131,7 +131,7 @@ private:
             if (const auto* connect = std::get_if<net::Connect>(&action)) {
                 waiting_connects_.push_back(*connect);
             } else if (const auto* send = std::get_if<net::Send>(&action)) {
-                clients_[owner_.at(send->id)].sent = send->bytes;
+                clients_[owner_.at(send->id)].sent = send->bytes + (send->more ? *send->more : "");
             } else if (const auto* close = std::get_if<net::Close>(&action)) {
                 closed.push_back(close->id);
             } else if (const auto* set = std::get_if<net::SetTimer>(&action)) {

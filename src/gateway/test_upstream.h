@@ -123,7 +123,7 @@ private:
         }
         for (const auto& action : actions.upstream) {
             if (const auto* connect = std::get_if<net::Connect>(&action)) ++connects, connection = connect->id;
-            if (const auto* send = std::get_if<net::Send>(&action)) sent += send->bytes;
+            if (const auto* send = std::get_if<net::Send>(&action)) sent += send->bytes + (send->more ? *send->more : "");
             if (std::get_if<net::Close>(&action) != nullptr) upstream_closed = true;
             if (const auto* flow = std::get_if<net::Flow>(&action)) upstream_read = flow->on;
             if (const auto* set = std::get_if<net::SetTimer>(&action); set != nullptr && set->id == last_id) timer = set->at;

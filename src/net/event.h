@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -78,6 +79,7 @@ struct Connect {
 struct Send {
     ConnectionId id;
     std::string bytes;
+    std::shared_ptr<const std::string> more = {};  ///< sent behind `bytes`; shared, because a large body is held once only
 };
 /// No further event comes for this connection. kRst asks the kernel to send a reset (SO_LINGER 0).
 struct Close {

@@ -195,6 +195,7 @@ void VirtualWorld::State::send(std::size_t part, net::Send& action) {
     auto& target = wires.at(known->second);
     schedule(now, What::kSent, known->second);
     if (!target.server_open || target.service == nullptr) return;
+    if (action.more) action.bytes += *action.more;
     target.up.push_back(std::move(action.bytes));
     schedule(arrival(target.to_server), What::kToServer, known->second);
 }

@@ -225,6 +225,7 @@ void AnswerReader::end(StreamEnd end, base::Duration at) {
 bool AnswerReader::complete() const { return state_->input == Input::kHttp && state_->framing.complete(); }
 std::optional<answer::Api> AnswerReader::dialect() const { return state_->transcript.dialect(); }
 OwnEnd AnswerReader::own_end() const { return state_->transcript.own_end(); }
+std::size_t AnswerReader::held_bytes() const { return state_->body.held_bytes(); }
 bool AnswerReader::overflowed() const { return state_->framing.overflowed() || state_->body.overflowed(); }
 
 }  // namespace fullstop::wire

@@ -47,6 +47,8 @@ public:
     OwnEnd own_end() const;
     /// Input beyond the limits (head, event size): the client should close; the record says which limit.
     bool overflowed() const;
+    /// Kept until the event, line or body that they belong to is whole.
+    std::size_t held_bytes() const;
 
 private:
     struct State;

@@ -28,6 +28,7 @@ public:
 
     BodyForm form() const { return form_; }
     bool overflowed() const { return overflowed_ || sse_.overflowed(); }
+    std::size_t held_bytes() const { return start_.size() + line_.size() + sse_.held_bytes(); }
 
 private:
     void decide(bool last, BodySink& sink);

@@ -27,6 +27,7 @@ public:
     void finish(SseSink& sink);
     /// A line or event beyond kMaxEventBytes; nothing more is read.
     bool overflowed() const { return overflowed_; }
+    std::size_t held_bytes() const { return partial_.size() + data_.size(); }  ///< of an event that is not whole
 
 private:
     void line(std::string_view text, SseSink& sink);

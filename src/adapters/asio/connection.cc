@@ -177,12 +177,13 @@ void Connection::fail(net::ConnectFailure why, std::string text) {
 
 // Open -----------------------------------------------------------------------------------------------------------------
 
-void Connection::send(std::string bytes) {
+void Connection::send(net::Send send) {
     if (state_ == State::kClosed) return;
-    if (kept_ && first_bytes_) request_ += bytes;
+    if (kept_ && first_bytes_) request_.push_back(send);
     if (write_broken_) return;
-    if (unsent_.size() + bytes.size() > kMaxUnsentBytes) return peer_closed(net::CloseKind::kRst, "more was sent than the peer takes; given up");
-    unsent_.append(std::move(bytes));
+    if (unsent_.size() + send.bytes.size() + (send.more ? send.more->size() : 0) > kMaxUnsentBytes)
+        return peer_closed(net::CloseKind::kRst, "more was sent than the peer takes; given up");
+    unsent_.append(std::move(send.bytes), std::move(send.more));
     if (state_ == State::kOpen && !waiting_to_write_) flush();
 }
 

@@ -50,7 +50,7 @@ public:
     Connection(ConnectionSurroundings& around, ConnectionOwner& owner, const net::Connect& connect);
 
     void start();
-    void send(std::string bytes);
+    void send(net::Send send);
     void flow(bool on);  ///< reading goes on, or pauses
     /// No event follows. Unsent bytes are dropped. `keep`: the socket goes to the pool if it can.
     void close(net::CloseKind kind, bool keep = false);
@@ -107,7 +107,7 @@ private:
 
     // Of a kept connection, until the first byte comes
     bool reuse_, kept_ = false;
-    std::string request_;  ///< what was sent on it
+    std::vector<net::Send> request_;  ///< what was sent on it
     std::uint64_t acknowledged_before_ = 0;
 
     base::Instant last_at_;  ///< moments of one connection never go back

@@ -25,7 +25,7 @@ void Connection::send_again() {
     state_ = State::kConnecting;
     deadline_ = SystemClock().now() + timeout_;
     unsent_.clear();
-    unsent_.append(std::exchange(request_, {}));
+    for (net::Send& send : std::exchange(request_, {})) unsent_.append(std::move(send.bytes), std::move(send.more));
     start_fresh();
 }
 

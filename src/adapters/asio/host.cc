@@ -166,7 +166,7 @@ void Host::State::Lane::perform(net::Send& send) {
     const auto found = connections_.find(send.id);
     if (found == connections_.end()) return;  // the peer was faster: its end is on the way to the part
     const auto connection = found->second;
-    connection->send(std::move(send.bytes));
+    connection->send(std::move(send));
 }
 
 void Host::State::Lane::perform(net::Close& close) {

@@ -139,6 +139,8 @@ net::ServiceRequest RequestReader::take() {
 }
 
 bool RequestReader::keep_alive() const { return state_->parser.keep_alive(); }
+bool RequestReader::knows_chunks() const { return state_->parser.get().version() >= 11; }
+bool RequestReader::wants_body() const { return state_->parser.get().method() != http::verb::head; }
 int RequestReader::refusal_status() const { return state_->status; }
 std::string RequestReader::refusal_text() const { return state_->text; }
 

@@ -39,6 +39,8 @@ public:
     // After kWhole
     net::ServiceRequest take();
     bool keep_alive() const;
+    bool knows_chunks() const;  ///< HTTP/1.1
+    bool wants_body() const;    ///< no HEAD
 
     // After kRefused: what to answer before closing
     int refusal_status() const;

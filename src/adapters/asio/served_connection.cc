@@ -128,6 +128,8 @@ bool ServedConnection::head_is_wanted() {
     request_ = keeper_->new_request(*this);
     state_ = State::kAnswering;
     body_unread_ = reader_.body_follows();
+    begun_ = false;
+    fitting_.reset();
     if (!keeper_->head(reader_.head(request_)) || state_ != State::kAnswering) return false;
     body_unread_ = false;
     state_ = State::kReading;
@@ -159,6 +161,9 @@ void ServedConnection::refuse(int status, std::string_view message) {
 
 void ServedConnection::send(std::string bytes) {
     if (state_ != State::kAnswering) return;
+    if (!std::exchange(begun_, true)) fitting_ = ResponseFitting::of({.knows_chunks = reader_.knows_chunks(), .wants_body = reader_.wants_body()}, bytes);
+    if (fitting_) bytes = fitting_->pass(bytes);
+    if (bytes.empty()) return;
     // One response of any size may be handed over at once; the bound is on what piles up behind a client that does not read.
     if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes) return lose_client(true);
     unsent_.append(std::move(bytes));
@@ -169,6 +174,8 @@ void ServedConnection::send(std::string bytes) {
 void ServedConnection::answered(net::CloseKind kind, bool keep) {
     if (state_ != State::kAnswering) return;
     request_over();
+    if (fitting_ && !fitting_->whole()) kind = net::CloseKind::kRst;
+    if (fitting_ && fitting_->ends_by_close()) keep = false;
     keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !body_unread_ && !client_ended_ && !keeper_->draining();
     close_kind_ = kind;
     lags_ = false;

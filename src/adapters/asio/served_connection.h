@@ -9,6 +9,7 @@
 #include "adapters/asio/channel.h"
 #include "adapters/asio/descriptor.h"
 #include "adapters/asio/request_reader.h"
+#include "adapters/asio/response_fitting.h"
 #include "adapters/asio/server.h"
 #include "adapters/asio/unsent.h"
 #include "net/limits.h"
@@ -95,7 +96,9 @@ private:
     std::string early_;         ///< of those, not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
-    bool body_unread_ = false;  ///< the service answered to the head alone
+    std::unique_ptr<ResponseFitting> fitting_;  ///< for clients and responses that need it
+    bool begun_ = false;                        ///< some of the response was sent
+    bool body_unread_ = false;                  ///< the service answered to the head alone
     net::CloseKind close_kind_ = net::CloseKind::kFin;
     bool waiting_to_read_ = false, waiting_to_write_ = false;
 };

@@ -187,6 +187,38 @@ TEST_F(ServerTest, AConnectionIsKeptBehindAHeadThatHasNoBody) {
     ASSERT_EQ(service.requests.size(), 1U);
 }
 
+TEST_F(ServerTest, AClientOfHttp10GetsABodyWithoutChunksAndNoOrderlyEndOfACutOne) {
+    bool cut = false;
+    service.on_request = [&](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
+        out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"});
+        if (!cut) out.push_back(net::ServiceSend{r.id, "0\r\n\r\n"});
+        out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, !cut});
+    };
+    listen();
+    for (const bool broken : {false, true}) {
+        cut = broken;
+        std::string got;
+        int error = 0;
+        run([&] {
+            const int fd = connect_to(server->port());
+            send_all(fd, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+            char buffer[1024];
+            ssize_t n = 0;
+            while ((n = ::recv(fd, buffer, sizeof buffer, 0)) > 0) got.append(buffer, static_cast<std::size_t>(n));
+            error = n < 0 ? errno : 0;
+            ::close(fd);
+        });
+        EXPECT_EQ(error, cut ? ECONNRESET : 0);
+        if (!cut) EXPECT_EQ(got, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
+    }
+}
+
+TEST_F(ServerTest, HeadIsAnsweredWithoutABodyOnAConnectionThatIsKept) {
+    listen();
+    const std::string answer = talk("HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(answer, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" + response("GET /b "));
+}
+
 TEST_F(ServerTest, AClientThatLeavesBeforeItsBodyIsWholeIsNotTold) {
     listen();
     run([&] {
