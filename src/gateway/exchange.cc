@@ -121,15 +121,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
             return finish(Stop::kMalformed, begun_ ? "the upstream's chunk framing is broken" : "the upstream's bytes are no HTTP response", out);
         }
         if (framing_.head_complete() && !begun_) {
-            if (holds_control_bytes(raw_head_)) return finish(Stop::kMalformed, "the upstream's response head holds a NUL or a bare carriage return", out);
-            if (work_.answer && framing_.head().status < 300 && is_encoded(framing_.head()))
-                return finish(
-                    Stop::kEncoded,
-                    fmt::format("the upstream answered with content-encoding {} although it was asked for none: how such an answer ends cannot be read",
-                                content_encoding(framing_.head())),
-                    out);
-            if (untrusted_length(framing_.head())) return finish(Stop::kMalformed, "the upstream's content-length cannot be trusted", out);
-            if (framing_.head().status == 101) return finish(Stop::kMalformed, "the upstream switched protocols unasked", out);
+            if (auto unfit = unfit_head()) return finish(unfit->first, std::move(unfit->second), out);
             if (framing_.head().status == 503 && may_try_elsewhere()) {
                 wants_another_ = true;
                 return;

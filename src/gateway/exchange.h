@@ -135,6 +135,8 @@ public:
 private:
     bool may_try_elsewhere() const { return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts; }
     bool hold_reading();
+    /// Why a response with this head is not passed on, if it is not.
+    std::optional<std::pair<Stop, std::string>> unfit_head() const;
     void begin_response(std::string& out);
     void begin_behind_heartbeats(std::string& out);
     void commit(base::Instant now, std::string& out);

@@ -112,6 +112,18 @@ void Exchange::refuse(int status, std::string words, std::optional<base::Duratio
     fail_before_head(end_before_head(Stop::kRefused, std::move(words)), status, out, headers);
 }
 
+std::optional<std::pair<Stop, std::string>> Exchange::unfit_head() const {
+    const wire::ResponseHead& head = framing_.head();
+    if (holds_control_bytes(raw_head_)) return std::pair(Stop::kMalformed, "the upstream's response head holds a NUL or a bare carriage return");
+    if (work_.answer && head.status < 300 && is_encoded(head))
+        return std::pair(Stop::kEncoded, fmt::format("the upstream answered with content-encoding {} although it was asked for none: how such an answer ends "
+                                                     "cannot be read",
+                                                     content_encoding(head)));
+    if (untrusted_length(head)) return std::pair(Stop::kMalformed, "the upstream's content-length cannot be trusted");
+    if (head.status == 101) return std::pair(Stop::kMalformed, "the upstream switched protocols unasked");
+    return std::nullopt;
+}
+
 void Exchange::finish(Stop stop, std::string detail, std::string& out) {
     if (asks_template_) return give_up(fmt::format("{} was asked how it would go on, and {}", upstream_name_, detail), now_, out);
     if (reads_ && reader_) reader_->end({as_stream_end(stop)}, now_ - clocks_.arrived());

@@ -31,16 +31,16 @@ std::string head(const std::string& fields, const std::string& status = "200 OK"
 TEST(ResponseHead, WithANulOrABareCarriageReturnIsRefused) {
     using namespace std::string_literals;
     for (const std::string& field : {"X: a\0b\r\n"s, "X: a\rSet-Cookie: b\r\n"s, "X: a\r\r\n"s, "X\r: a\r\n"s}) {
-        for (const auto* path : {"/v1/chat/completions", "/v1/models"}) {
+        for (const auto* path : {"/v1/chat/completions", "/v1/embeddings"}) {
             const Seen seen = relayed("POST", path, head("Content-Type: application/json\r\n" + field + "Content-Length: 2\r\n") + "{}");
             EXPECT_THAT(seen.raw, AllOf(StartsWith("HTTP/1.1 502 "), HasSubstr("a NUL or a bare carriage return"), Not(HasSubstr("Set-Cookie"))));
         }
     }
-    EXPECT_THAT(relayed("POST", "/v1/models", "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\n{}").raw, StartsWith("HTTP/1.1 502 "));
+    EXPECT_THAT(relayed("POST", "/v1/embeddings", "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\n{}").raw, StartsWith("HTTP/1.1 502 "));
 }
 
 TEST(ResponseHead, A204NamesNoLength) {
-    const Seen seen = relayed("POST", "/v1/models/load", head("Content-Length: 5\r\nX-A: b\r\n", "204 No Content"));
+    const Seen seen = relayed("POST", "/v1/embeddings", head("Content-Length: 5\r\nX-A: b\r\n", "204 No Content"));
     EXPECT_THAT(seen.raw, AllOf(StartsWith("HTTP/1.1 204 "), HasSubstr("X-A: b"), Not(HasSubstr("ength"))));
     EXPECT_THAT(relayed("GET", "/x", head("Content-Length: 5\r\n", "304 Not Modified")).raw, HasSubstr("Content-Length: 5"));
 }
@@ -59,7 +59,7 @@ TEST(ResponseHead, AnAnswerInACodingThatNobodyAskedForIsRefused) {
 
 TEST(ResponseHead, NothingIsAppendedToACodedBody) {
     const std::string coded = "\x1F\x8B\x08\xFF\xFE";
-    for (const std::string& path : {std::string("/v1/other"), std::string("/v1/embeddings")}) {
+    for (const std::string& path : {std::string("/api/pull"), std::string("/v1/embeddings")}) {
         const Seen seen =
             relayed("POST", path, head("Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n") + wire::chunk(coded));
         EXPECT_EQ(seen.body(), coded);
@@ -90,7 +90,7 @@ TEST(CloseDelimited, ABodyThatStopsInItsMiddleIsCutOnEveryPath) {
                                          {"application/x-ndjson", "{\"a\":1}\n{\"b\":2}", true},
                                          {"application/x-ndjson", "{\"a\":1}\n{\"b\"", false}};
     for (const Ending& each : endings) {
-        for (const auto& [method, path] : {std::pair("POST", "/v1/other"), std::pair("GET", "/v1/models"), std::pair("POST", "/api/pull")}) {
+        for (const auto& [method, path] : {std::pair("POST", "/v1/embeddings"), std::pair("GET", "/v1/models"), std::pair("POST", "/api/pull")}) {
             SCOPED_TRACE(each.body + path);
             const Seen seen = relayed(method, path, "HTTP/1.0 200 OK\r\nContent-Type: " + each.type + "\r\n\r\n" + each.body);
             EXPECT_EQ(seen.body(), each.body);

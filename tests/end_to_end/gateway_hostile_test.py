@@ -144,7 +144,7 @@ class DishonestServers(Case):
 
     def test_a_body_that_its_close_cuts_inside_an_event_is_cut_on_every_path(self):
         head = b"HTTP/1.0 200 OK\r\nContent-Type: %s\r\n\r\n"
-        for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/something"):
+        for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings"):
             for kind, body in ((b"text/event-stream", b'data: {"a":1}\n\ndata: {"a'), (b"application/x-ndjson", b'{"a":1}\n{"a'), (b"application/json", b'{"a":[1')):
                 with self.subTest(path=path, kind=kind):
                     self.assertFalse(self.relayed(head % kind + body, path)[3])
