@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace fullstop::fuzz {
@@ -35,9 +36,10 @@ void in_pieces(std::string_view bytes, std::uint32_t pattern, const Take& take) 
     }
 }
 
-/// Ends the run with a finding.
+/// Ends the run with a finding. KNOWN in the environment names those to look past, each followed by a ';'.
 inline void require(bool holds, const char* what) {
     if (holds) return;
+    if (const char* known = std::getenv("KNOWN"); known != nullptr && std::strstr(known, what) != nullptr) return;
     std::fprintf(stderr, "finding: %s\n", what);
     std::abort();
 }

@@ -87,8 +87,17 @@ void change_steps(std::string& text) {
     }
 }
 
+/// A group of a pattern, again and again.
+void repeat_group(std::string& text) {
+    const std::size_t at = some_place(text, "("), end = text.find(')', std::min(at, text.size()));
+    if (end == std::string::npos) return;
+    const std::string group = text.substr(at, end + 1 + (text.find_first_of("*+?", end) == end + 1 ? 1 : 0) - at);
+    for (std::size_t times = 1 + below(64); times > 0 && text.size() < 4000; --times) text.insert(at, group);
+}
+
 void change_json(std::string& text) {
-    switch (below(6)) {
+    switch (below(7)) {
+        case 6: repeat_group(text); break;
         case 0: {
             const std::size_t at = some_place(text, below(2) == 0 ? "_tokens\":" : "\":");
             if (at == std::string::npos) return;

@@ -54,6 +54,7 @@ class Program:
             self.process.kill()
         self.process.wait(20)
         self.process.stdout.close()
+        self._errors.close()
 
 
 def serve():
@@ -155,16 +156,18 @@ class Attack(unittest.TestCase):
 
     def attacked(self, side, program, port, model, *words):
         """`program` under attack for SECONDS, beside honest users of the port."""
-        quiet = together([User(port, model, i) for i in range(USERS)], 4)
-        for user in quiet:
-            user.join(120)
-            self.assertEqual(user.wrong, [], f"{side}: not even in quiet")
+        quiet = [User(port, model, i) for i in range(USERS)]
+        for seconds in (1, 4):  # the first answers warm the program up
+            quiet = together(quiet, seconds)
+            for user in quiet:
+                user.join(120)
+                self.assertEqual(user.wrong, [], f"{side}: not even in quiet")
         quiet_gap = max(user.gap for user in quiet)
         before = program.memory_mib()
         noise = Noise()
         noise.start()
         users = together(quiet, SECONDS)
-        load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("attack_load.py")), side, str(port), str(SECONDS), *map(str, words)],
+        load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("attack_load.py")), side, str(port), str(SECONDS), model, *map(str, words)],
                                 stdout=subprocess.PIPE, text=True)
         rounds, memory, health, slowest = [], [], [], 0.0
         reader = threading.Thread(target=lambda: rounds.extend(line.strip() for line in load.stdout), daemon=True)
@@ -206,6 +209,7 @@ class Attack(unittest.TestCase):
         self.assertEqual(wrong[:5], [], figures)
         self.assertEqual(health[:5], [], figures)
         self.assertGreater(answers, 0, figures)
+        self.assertGreater(len(rounds), 5, f"{figures}; the attacks themselves failed")
         if SANITIZED:
             return
         allowed = quiet_gap + LONGEST_GAP_S + 2 * noise.longest
