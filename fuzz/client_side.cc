@@ -125,7 +125,7 @@ bool is_json(std::string_view text) {
     return !error;
 }
 
-ClientSide::ClientSide(Serve serve, Ended ended) : serve_(std::move(serve)), ended_(std::move(ended)), clients_(kClients) {
+ClientSide::ClientSide(Head head, Serve serve, Ended ended) : head_(std::move(head)), serve_(std::move(serve)), ended_(std::move(ended)), clients_(kClients) {
     for (Client& client : clients_) client.reader = new_reader();
 }
 
@@ -142,28 +142,46 @@ void ClientSide::sends(std::size_t client, std::string_view bytes) {
 
 void ClientSide::read(std::size_t at) {
     Client& client = clients_[at];
-    if (client.request != 0 || client.bytes.empty()) return;
-    const auto status = [&] {
+    if (client.asked || client.bytes.empty()) return;
+    const auto read_some = [&client] {
         const Watch watch("reading a request");
         return client.reader->read(client.bytes);
-    }();
+    };
+    auto status = read_some();
+    if (status == RequestReader::Status::kHead) {
+        if (!head_is_wanted(at)) return;
+        status = read_some();
+    }
     if (status == RequestReader::Status::kMore) return;
     if (status == RequestReader::Status::kRefused) {
         const Response refusal =
             strictly_read(adapters::asio::refusal_response(client.reader->refusal_status(), client.reader->refusal_text(), client.reader->request_id()), false);
         require(refusal.whole && is_json(refusal.body), "a refusal is no JSON");
+        asked_.erase(client.request);
         client = {.reader = new_reader(), .bytes = {}};
         return;
     }
-    client.request = ++last_;
-    net::ServiceRequest request = client.reader->take(last_);
-    asked_.emplace(last_, Asked{.client = at, .request = request, .raw = {}});
+    client.asked = true;
+    net::ServiceRequest request = client.reader->take();
+    asked_.at(client.request).request = request;
     serve_(std::move(request));
+}
+
+/// False when the service has answered.
+bool ClientSide::head_is_wanted(std::size_t at) {
+    Client& client = clients_[at];
+    client.request = ++last_;
+    client.asked = true;
+    const net::ServiceRequest& head = client.reader->head(last_);
+    asked_.emplace(last_, Asked{.client = at, .request = head, .raw = {}});
+    if (!head_(head)) return false;
+    client.asked = false;
+    return true;
 }
 
 net::ConnectionId ClientSide::leaves(std::size_t client) {
     Client& who = clients_[client % kClients];
-    const net::ConnectionId id = who.request;
+    const net::ConnectionId id = who.asked ? who.request : 0;
     if (id != 0) asked_.at(id).closed = true;
     who = {.reader = new_reader(), .bytes = {}};
     return id;
@@ -190,8 +208,10 @@ void ClientSide::close(const net::ServiceClose& close) {
     require(!response.until_close || !close.keep_alive, "a connection is kept whose close is the end");
     ended_(asked, response, close);
     Client& client = clients_[asked.client];
+    const bool behind_body = client.reader->body_follows() && asked.request.body.empty();
     client.request = 0;
-    if (close.keep_alive && close.kind == net::CloseKind::kFin && client.reader->keep_alive())
+    client.asked = false;
+    if (close.keep_alive && close.kind == net::CloseKind::kFin && client.reader->keep_alive() && !behind_body)
         client.reader->next();
     else
         client = {.reader = new_reader(), .bytes = {}};
@@ -200,14 +220,14 @@ void ClientSide::close(const net::ServiceClose& close) {
 
 void ClientSide::read_on() {
     for (std::size_t i = 0; i < clients_.size(); ++i)
-        for (std::size_t before = 0; clients_[i].request == 0 && !clients_[i].bytes.empty() && clients_[i].bytes.size() != before;) {
+        for (std::size_t before = 0; !clients_[i].asked && !clients_[i].bytes.empty() && clients_[i].bytes.size() != before;) {
             before = clients_[i].bytes.size();
             read(i);
         }
 }
 
 std::size_t ClientSide::open() const {
-    return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const Client& client) { return client.request != 0; }));
+    return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const Client& client) { return client.asked; }));
 }
 
 }  // namespace fullstop::fuzz

@@ -49,15 +49,19 @@ struct Asked {
 class ClientSide {
 public:
     static constexpr std::size_t kClients = 8;
-    /// Hands a request to the service; calls take() with what it does.
+    /// The service is shown a head, and says whether it wants the body; then it gets the request. Both call take() with what it does.
+    using Head = std::function<bool(const net::ServiceRequest&)>;
     using Serve = std::function<void(net::ServiceRequest)>;
     using Ended = std::function<void(const Asked&, const Response&, const net::ServiceClose&)>;
-    ClientSide(Serve serve, Ended ended);
+    ClientSide(Head head, Serve serve, Ended ended);
 
     void sends(std::size_t client, std::string_view bytes);
     /// The request that was under way; 0: none.
     net::ConnectionId leaves(std::size_t client);
-    net::ConnectionId under_way(std::size_t client) const { return clients_[client % kClients].request; }
+    net::ConnectionId under_way(std::size_t client) const {
+        const Client& who = clients_[client % kClients];
+        return who.asked ? who.request : 0;
+    }
     const Asked& asked(net::ConnectionId id) const { return asked_.at(id); }
 
     /// What the service does for its clients.
@@ -71,11 +75,14 @@ private:
         std::unique_ptr<adapters::asio::RequestReader> reader;
         std::string bytes;
         net::ConnectionId request = 0;
+        bool asked = false;  ///< the service has the request, or has answered its head
     };
     void read(std::size_t client);
+    bool head_is_wanted(std::size_t client);
     void close(const net::ServiceClose& close);
     static std::unique_ptr<adapters::asio::RequestReader> new_reader();
 
+    Head head_;
     Serve serve_;
     Ended ended_;
     std::vector<Client> clients_;

@@ -53,6 +53,12 @@ bool servers_answer_at(std::string_view target) {
     return path.ends_with("/chat/completions") || path.ends_with("/v1/completions") || path.ends_with("/v1/messages") || path.ends_with("/v1/responses");
 }
 
+/// It ended one exchange only, and yet nobody's bytes are to reach a fault of ours.
+void note(const gateway::Fault& fault) {
+    std::fprintf(stderr, "%s", gateway::fault_line(fault).c_str());
+    require(false, "an exchange ended by a fault of the gateway");
+}
+
 }  // namespace
 
 gateway::Policy policy_of(std::string_view words) {
@@ -82,6 +88,7 @@ gateway::Policy policy_of(std::string_view words) {
         out.budgets.shared = gateway::SharedStore{
             .host = "store", .on_loss = has(words, "closed") ? gateway::SharedStore::OnLoss::kClosed : gateway::SharedStore::OnLoss::kOpen};
     }
+    if (has(words, "relay")) out.other_paths = gateway::OtherPaths::kRelay;
     if (has(words, "heartbeat")) out.heartbeat = 5s;
     out.retry = !has(words, "noretry");
     out.continuation = has(words, "continuation");
@@ -89,8 +96,13 @@ gateway::Policy policy_of(std::string_view words) {
 }
 
 GatewayWorld::GatewayWorld(std::string_view policy)
-    : gateway_({.policy = policy_of(policy), .version = "fuzz", .started = now_, .ended = [](const answer::Record&) {}}),
-      clients_([this](net::ServiceRequest request) { act("a request", [&](auto& out) { gateway_.request(now_, std::move(request), out); }); },
+    : gateway_({.policy = policy_of(policy),
+                .version = "fuzz",
+                .started = now_,
+                .ended = [](const answer::Record&) {},
+                .fault = [](const gateway::Fault& fault) { note(fault); }}),
+      clients_([](const net::ServiceRequest&) { return true; },
+               [this](net::ServiceRequest request) { act("a request", [&](auto& out) { gateway_.request(now_, std::move(request), out); }); },
                [this](const Asked& asked, const Response& response, const net::ServiceClose& close) { look_at(asked, response, close); }),
       limits_output_(has(policy, "output")) {}
 

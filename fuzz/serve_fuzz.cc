@@ -93,7 +93,7 @@ public:
                     .started = {},
                     .started_wall = {1'800'000'000'000'000'000}},
                    [this](engine::Command command) { commands_.push_back(std::move(command)); }),
-          clients_([this](net::ServiceRequest request) { serve(std::move(request)); },
+          clients_([this](const net::ServiceRequest& head) { return wanted(head); }, [this](net::ServiceRequest request) { serve(std::move(request)); },
                    [](const fuzz::Asked& asked, const fuzz::Response& response, const net::ServiceClose&) { look_at(asked, response); }) {}
 
     void step(const fuzz::Step& step) {
@@ -138,13 +138,14 @@ private:
         clients_.take(out);
     }
 
+    bool wanted(const net::ServiceRequest& head) {
+        bool out = true;
+        act("a request's head", [&](auto& actions) { out = service_.head(now_, head, actions); });
+        return out;
+    }
     void serve(net::ServiceRequest request) {
         now_ += std::chrono::milliseconds(1);
-        net::ServiceRequest head = request;
-        head.body = {};
-        bool wanted = true;
-        act("a request's head", [&](auto& out) { wanted = service_.head(now_, head, out); });
-        if (wanted) act("a request", [&](auto& out) { service_.request(now_, std::move(request), out); });
+        act("a request", [&](auto& out) { service_.request(now_, std::move(request), out); });
     }
 
     /// One step of the engine, as the host's thread takes it. False: there was nothing to do.

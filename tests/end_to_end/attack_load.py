@@ -205,7 +205,7 @@ class Liar:
                 threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
 
     def _serve(self, connection):
-        with connection, contextlib.suppress(OSError, ValueError):
+        with connection, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             connection.settimeout(20)
             while self._answer(connection):
                 pass

@@ -74,8 +74,9 @@ def get(port, path):
 class User(threading.Thread):
     """Asks the same question again and again, and notes every answer that is not what it was in quiet."""
 
-    def __init__(self, port, model, number):
+    def __init__(self, port, model, number, now=lambda: "quiet"):
         super().__init__(daemon=True)
+        self.now, self.gap_at = now, "quiet"  # what the attackers are at
         self.question = ["Name three rivers.", "Count to ten.", "What is a cat?", "Tell me about the sea."][number % 4]
         self.port, self.model, self.number = port, model, number
         self.text, self.until, self.wrong, self.answers, self.gap = None, 0.0, [], 0, 0.0
@@ -115,15 +116,16 @@ class User(threading.Thread):
             try:
                 text, gap = self.ask()
             except (OSError, RuntimeError, ValueError, http.client.HTTPException) as trouble:
-                self.wrong.append(f"user {self.number}, after {time.monotonic() - began:.1f} s: {type(trouble).__name__} {trouble}")
+                self.wrong.append(f"user {self.number} at {self.now()}, after {time.monotonic() - began:.1f} s: {type(trouble).__name__} {trouble}")
                 time.sleep(0.2)
                 continue
             self.answers += 1
-            self.gap = max(self.gap, gap)
+            if gap > self.gap:
+                self.gap, self.gap_at = gap, self.now()
             if self.text is None:
                 self.text = text
             elif text != self.text:
-                self.wrong.append(f"user {self.number}: {text!r} is not {self.text!r}")
+                self.wrong.append(f"user {self.number} at {self.now()}: {text!r} is not {self.text!r}")
 
 
 class Noise(threading.Thread):
@@ -140,11 +142,11 @@ class Noise(threading.Thread):
             self.longest = max(self.longest, time.monotonic() - began - 0.02)
 
 
-def together(users, seconds):
-    """All users for so long; the longest gap of them."""
+def together(users, seconds, now=lambda: "quiet"):
+    """The same users, for so long."""
     fresh = []
     for user in users:
-        each = User(user.port, user.model, user.number)
+        each = User(user.port, user.model, user.number, now)
         each.text, each.until = user.text, time.monotonic() + seconds
         each.start()
         fresh.append(each)
@@ -166,10 +168,11 @@ class Attack(unittest.TestCase):
         before = program.memory_mib()
         noise = Noise()
         noise.start()
-        users = together(quiet, SECONDS)
+        rounds = []
+        users = together(quiet, SECONDS, lambda: (rounds or ["the beginning"])[-1])
         load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("attack_load.py")), side, str(port), str(SECONDS), model, *map(str, words)],
                                 stdout=subprocess.PIPE, text=True)
-        rounds, memory, health, slowest = [], [], [], 0.0
+        memory, health, slowest, during = [], [], 0.0, []
         reader = threading.Thread(target=lambda: rounds.extend(line.strip() for line in load.stdout), daemon=True)
         reader.start()
         until = time.monotonic() + SECONDS
@@ -180,7 +183,9 @@ class Attack(unittest.TestCase):
                 status = get(port, "/health")[0]
             except (OSError, http.client.HTTPException) as trouble:
                 status = repr(trouble)
-            slowest = max(slowest, time.monotonic() - began)
+            took = time.monotonic() - began
+            if took > slowest:
+                slowest, during = took, rounds[-1:]
             if status != 200:
                 health.append(status)
             if program.process.poll() is None:
@@ -195,14 +200,15 @@ class Attack(unittest.TestCase):
         for user in users:
             user.join(120)
         noise.over = True
-        gap, answers = max(user.gap for user in users), sum(user.answers for user in users)
+        gap, gap_at = max((user.gap, user.gap_at) for user in users)
+        answers = sum(user.answers for user in users)
         wrong = [words for user in users for words in user.wrong]
         # A round's own bodies are held for a moment, so peaks are compared: those of the rounds with each other.
         done = rounds.count(ROUND)
         peaks = [max((mib for mib, mark in zip(memory, marks) if mark == i), default=0) for i in range(done)]
         warm = max(peaks[: max(1, done // 2)], default=0)
-        figures = (f"{side}: {done} rounds of attacks, {answers} honest answers, {len(wrong)} wrong; longest gap {gap:.2f} s (quiet {quiet_gap:.2f} s, "
-                   f"noise {noise.longest:.2f} s); /health at most {slowest:.2f} s; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
+        figures = (f"{side}: {done} rounds of attacks, {answers} honest answers, {len(wrong)} wrong; longest gap {gap:.2f} s at {gap_at} (quiet {quiet_gap:.2f} s, "
+                   f"noise {noise.longest:.2f} s); /health at most {slowest:.2f} s {during}; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
                    f"by rounds {[round(peak) for peak in peaks]}")
         print(figures, flush=True)
         self.assertIsNone(ended, f"the process ended with {ended} at {rounds[-1:]}: {program.said()}")
