@@ -13,6 +13,7 @@
 #include "engine/service_pages.h"
 #include "serving/limits.h"
 #include "serving/request_identity.h"
+#include "wire/request_path.h"
 #include "wire/response_text.h"
 
 namespace fullstop::engine {
@@ -64,7 +65,20 @@ bool HttpService::head(Instant, const net::ServiceRequest& request, ServiceActio
     return !refused;
 }
 
+/// What reading one request throws ends that request.
 void HttpService::request(Instant now, net::ServiceRequest request, ServiceActions& out) {
+    const std::size_t told = out.size();
+    try {
+        take(now, request, out);
+    } catch (const std::exception& thrown) {
+        if (out.size() > told) return;
+        Asker asker = asker_of(request);
+        asker.keep_alive = false;
+        respond(asker, 500, kJson, error_body(fmt::format("a fault of this server: {}", thrown.what()), "server_error", "fault"), out);
+    }
+}
+
+void HttpService::take(Instant now, const net::ServiceRequest& request, ServiceActions& out) {
     if (!head(now, request, out)) return;
     Asker asker = asker_of(request);
     asker.client = serving::client_name(request, options_.access);
@@ -73,7 +87,9 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
     };
     if (const auto sent = serving::header(request, "x-request-id"); !sent.empty() && !serving::valid_request_id(sent))
         return refuse(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", serving::kMaxRequestIdBytes), "bad_request_id");
-    const std::string path = request.target.substr(0, request.target.find('?'));
+    const auto normal = wire::normal_path(request.target);
+    if (!normal) return refuse(400, normal.error(), "bad_path");
+    const std::string& path = normal->path;
     if (const auto page = page_at(path)) {
         if (request.method != "GET" && !asker.head_only) return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed", {{"Allow", "GET, HEAD"}});
         return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type, page->body, out);

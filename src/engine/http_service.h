@@ -84,6 +84,7 @@ private:
     };
 
     Asker asker_of(const net::ServiceRequest& request);
+    void take(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out);
     std::optional<Page> page_at(std::string_view path) const;
     /// Absent: it was refused.
     std::optional<CompletionRequest> understood(Route route, std::string_view body, const Asker& asker, net::ServiceActions& out) const;

@@ -155,6 +155,30 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
     EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
 }
 
+TEST(HttpService, WhatARequestMakesThrowEndsThatRequestAlone) {
+    Host host;
+    const auto running = host.chat(R"("stream":true)");
+    host.step();
+    host.backend.throws = true;
+    const auto bad = host.chat(R"("stream":true)"), shown = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
+    host.step();
+    host.backend.throws = false;
+    const auto after = host.chat("");
+    host.run();
+    EXPECT_EQ(host.read(bad).status, 500);
+    EXPECT_THAT(host.body(bad), HasSubstr("a fault of this server: planted"));
+    EXPECT_EQ(host.read(shown).status, 400);
+    for (const auto id : {running, after}) EXPECT_EQ(host.read(id).fullstop_cause, "natural_end");
+    EXPECT_EQ(host.service.open_answers(), 0U);
+}
+
+TEST(HttpService, APathHasOneFormHoweverItIsSpelled) {
+    Host host;
+    for (const char* target : {"/health/", "//health", "/h%65alth", "/health;x", "http://h/health", "/./health?q"})
+        EXPECT_EQ(host.read(host.send("GET", target)).status, 200) << target;
+    EXPECT_EQ(host.read(host.send("GET", "/h%2565alth")).status, 400);
+}
+
 TEST(HttpService, AnErrorRepeatsLittleOfWhatWasSentAndIsAlwaysUtf8) {
     Host host;
     const std::string euros = [] {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ public:
     std::map<std::string, std::string> answers;
     DecodeStatus next_status = DecodeStatus::kOk;
     bool no_numbers = false;                 ///< logits are all NaN
+    bool throws = false;                     ///< when a conversation is read
     int fail_restores = 0;                   ///< the next so many fail
     int shares = 0;                          ///< so often a beginning was shared
     int appends = 0;                         ///< and a snapshot of the rest was put behind it
@@ -78,6 +80,7 @@ public:
     bool is_end(TokenId token) const override { return token == kEnd; }
     base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override { return tokenize(chat_text(messages).value()); }
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override {
+        if (throws) throw std::runtime_error("planted");
         std::string text;
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
         if (text.starts_with("system:refuse")) return base::usage_error("no system here", "leave it out");

@@ -1,23 +1,14 @@
-// What becomes of an exchange for which something threw. Bytes of others may be anything: what is no visible ASCII is written as its
-// number.
+// What becomes of an exchange for which something threw.
 #include "gateway/fault.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "base/printable.h"
 #include "gateway/gateway.h"
 
 namespace fullstop::gateway {
-namespace {
-
-std::string visible(const std::string& text) {
-    std::string out;
-    for (const char c : text) out += c >= ' ' && c < '\x7F' && c != '\\' ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    return out;
-}
-
-}  // namespace
 
 void Gateway::end_by_fault(net::ConnectionId id, std::string_view what, Came came, std::string bytes, base::Instant now, Actions& out) {
     const auto at = live_.find(id);
@@ -54,8 +45,8 @@ void Gateway::keep_record(const Exchange& exchange, const std::optional<End>& en
 
 std::string fault_line(const Fault& fault) {
     return fmt::format("a fault of this gateway ended one request, please report it: {}; {} {}, request {} of {} bytes, {} bytes relayed, at: {}\n",
-                       visible(fault.what), visible(fault.method), visible(fault.path), visible(fault.request_id), fault.request_bytes, fault.relayed_bytes,
-                       visible(fault.bytes));
+                       base::printable(fault.what), base::printable(fault.method), base::printable(fault.path), base::printable(fault.request_id),
+                       fault.request_bytes, fault.relayed_bytes, base::printable(fault.bytes));
 }
 
 }  // namespace fullstop::gateway
