@@ -101,6 +101,7 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"({"type":"string","minLength":3,"maxLength":2})", "minLength is above"},
         {R"({"type":"string","maxLength":-1})", "maxLength is a whole number from 0"},
         {R"({"type":"string","maxLength":100000})", "from 0 to 2000"},
+        {R"({"type":"array","items":{"type":"string","maxLength":20},"maxItems":9223372036854775807})", "maxItems is a whole number from 0 to 2000"},
         {R"({"type":"string","pattern":7})", "pattern is a text"},
         {R"({"type":"string","pattern":"^a$","maxLength":3})", "pattern beside a length"},
         {R"({"type":"string","pattern":"abc"})", "pattern: it begins with ^ and ends with $"},

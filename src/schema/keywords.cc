@@ -185,8 +185,9 @@ std::optional<std::int64_t> SchemaReader::count(const Place& place, const json::
     const json::value* given = schema.if_contains(key);
     if (given == nullptr) return std::nullopt;
     const auto value = integer(*given);
-    if (!value || *value < 0 || *value > kMaxSchemaCount) fail(place, fmt::format("{} is a whole number from 0 to {}", key, kMaxSchemaCount));
-    return value;
+    if (value && *value >= 0 && *value <= kMaxSchemaCount) return value;
+    fail(place, fmt::format("{} is a whole number from 0 to {}", key, kMaxSchemaCount));
+    return std::nullopt;
 }
 
 std::optional<std::int64_t> SchemaReader::bound(const Place& place, const json::object& schema, std::string_view key, std::string_view exclusive, int inwards) {
