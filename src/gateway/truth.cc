@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "gateway/limits.h"
 
 namespace fullstop::gateway {
@@ -96,7 +97,7 @@ End cut(Stop stop, std::string detail) {
     return end;
 }
 
-std::string words_of(const answer::ServerError& error) { return error.text.substr(0, kMaxDetailBytes); }
+std::string words_of(const answer::ServerError& error) { return std::string(base::front_characters(error.text, kMaxDetailBytes)); }
 
 /// A response that is no answer of a model, or refuses to be one: its framing is all there is to judge.
 End judge_framing(const Facts& facts) {
