@@ -157,8 +157,11 @@ void GatewayWorld::take_store(const std::vector<gateway::StoreAsk>& asks) {
 void GatewayWorld::look_at_sent(const std::string& bytes) const {
     adapters::asio::RequestReader reader({.head_bytes = std::size_t{1} << 20, .body_bytes = std::size_t{64} << 20});
     std::string rest = bytes;
-    require(reader.read(rest) == adapters::asio::RequestReader::Status::kWhole && rest.empty(), "an upstream is sent no single request");
-    const net::ServiceRequest request = reader.take(1);
+    using Status = adapters::asio::RequestReader::Status;
+    require(reader.read(rest) == Status::kHead, "an upstream is sent no request");
+    (void)reader.head(1);
+    require(reader.read(rest) == Status::kWhole && rest.empty(), "an upstream is sent no single request");
+    const net::ServiceRequest request = reader.take();
     if (!limits_output_ || request.method != "POST" || !servers_answer_at(request.target)) return;
     boost::json::error_code error;
     const auto body = boost::json::parse(request.body, error, {}, {.max_depth = 256, .allow_invalid_utf8 = true});
