@@ -88,8 +88,8 @@ public:
                    {.version = "fuzz",
                     .drain = std::chrono::seconds(5),
                     .max_queue = queue_,
-                    .keys = setup.find("keys") == std::string_view::npos ? engine::ApiKeys() : engine::ApiKeys::parse("a:secret-key-1\n", "keys").value(),
-
+                    .access = {.keys = setup.find("keys") == std::string_view::npos ? serving::ApiKeys()
+                                                                                    : serving::ApiKeys::parse("a:secret-key-1\n", "keys").value()},
                     .started = {},
                     .started_wall = {1'800'000'000'000'000'000}},
                    [this](engine::Command command) { commands_.push_back(std::move(command)); }),
