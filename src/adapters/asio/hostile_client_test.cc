@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -163,6 +164,12 @@ protected:
         send_all(fd, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         return receive_until(fd, "ok");
     }
+    /// Asked of the loop's thread.
+    std::size_t held() {
+        std::promise<std::size_t> bytes;
+        loop.post([&] { bytes.set_value(memory->held()); });
+        return bytes.get_future().get();
+    }
     Loop loop;
     Prompt service;
     std::unique_ptr<net::MemoryBudget> memory;
@@ -200,6 +207,7 @@ TEST_F(HostileClient, WhoHoldsMuchAndDoesNotMoveGoesAndNewcomersGetIn) {
     run([&] {
         std::vector<int> holders;
         for (int i = 0; i < 3; ++i) holders.push_back(begin_large(server->port(), 4 * kMiB - 200));
+        while (held() < 3 * (4 * kMiB - 200)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
         std::this_thread::sleep_for(net::kIdleHold);
         const int fd = connect_to(server->port());
         send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'));
