@@ -83,7 +83,7 @@ void Flight::received(base::Instant at, const net::Received& received, net::Acti
     if (!reader_) return;
     reader_->bytes(received.bytes, since_origin(at), received.clock);
     last_activity_ = at;
-    if (reader_->overflowed()) return end(wire::StreamEnd::Kind::kClosedByUs, at, out);
+    if (reader_->overflowed() || !reader_->full().empty()) return end(wire::StreamEnd::Kind::kClosedByUs, at, out);
     if (reader_->complete()) end(wire::StreamEnd::Kind::kClosedByUs, at, out);
 }
 
@@ -139,7 +139,17 @@ void Flight::end(wire::StreamEnd::Kind kind, base::Instant at, net::Actions& out
     out.emplace_back(net::Close{id_, net::CloseKind::kFin});
     if (!reader_) return;
     reader_->end({kind}, since_origin(at));
+    if (const std::string_view limit = reader_->full(); !limit.empty()) over_limit(limit);
     reader_.reset();
+}
+
+/// Neither whole nor shortened by anybody: what came is more than an answer may cost us.
+void Flight::over_limit(std::string_view limit) {
+    record_.end.transport = answer::Transport::kClosedByUs;
+    record_.disconnect.by = answer::Disconnect::By::kUs;
+    record_.disconnect.kind = answer::Disconnect::Kind::kFin;
+    record_.end.error = {.status = record_.status, .code = {}, .type = "probe", .text = std::string(limit), .where = answer::ErrorPlace::kHttp};
+    record_.server_errors.push_back(*record_.end.error);
 }
 
 }  // namespace fullstop::probe

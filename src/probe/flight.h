@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "answer/record.h"
 #include "net/event.h"
@@ -49,6 +50,7 @@ private:
     void client_limit_fired(base::Instant at, net::Actions& out);
     /// Ends the record and closes our side.
     void end(wire::StreamEnd::Kind kind, base::Instant at, net::Actions& out);
+    void over_limit(std::string_view limit);
     base::Duration since_origin(base::Instant at) const { return at - origin_; }
 
     answer::Record record_;

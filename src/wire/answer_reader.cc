@@ -37,7 +37,7 @@ struct AnswerReader::State final : BodySink {
     void keep(std::string_view bytes, base::Duration at) {
         answer::Capture& capture = record->capture;
         received += static_cast<std::int64_t>(bytes.size());
-        const std::size_t room = kMaxCaptureBytes - std::min(kMaxCaptureBytes, capture.bytes.size());
+        const std::size_t room = capture.arrivals.size() < kMaxArrivals ? kMaxCaptureBytes - std::min(kMaxCaptureBytes, capture.bytes.size()) : 0;
         capture.truncated = capture.truncated || bytes.size() > room;
         if (room == 0) return;
         capture.bytes.append(bytes.substr(0, room));
@@ -45,6 +45,12 @@ struct AnswerReader::State final : BodySink {
             capture.arrivals.back().end = capture.bytes.size();
         else
             capture.arrivals.push_back({at, capture.bytes.size()});
+    }
+
+    std::string_view full() const {
+        if (received - at_last_text > kMaxQuietBytes) return "the part of the answer without any text is larger than 32 MiB";
+        if (received > kMaxAnswerBytes) return "the answer is larger than 512 MiB";
+        return transcript.full();
     }
 
     void take(std::string_view bytes) {
@@ -118,13 +124,15 @@ struct AnswerReader::State final : BodySink {
 
     void read(JsonValue event, bool surely_error) {
         if (!read_event(event, surely_error || transcript.failed(), transcript)) on_unread({});
+        const std::int64_t before = record->text_events;
         transcript.end_event();
+        if (record->text_events > before) at_last_text = received;
     }
 
     // The end ----------------------------------------------------------------------------------------------------------
     Transport transport(StreamEnd::Kind kind) const {
         const bool framed = input == Input::kHttp;
-        if (framed && framing.complete()) return Transport::kClean;
+        if (framed && framing.complete() && !body.overflowed()) return Transport::kClean;
         switch (kind) {
             case StreamEnd::Kind::kRst: return Transport::kReset;
             case StreamEnd::Kind::kTimedOut: return Transport::kTimedOut;
@@ -198,10 +206,11 @@ struct AnswerReader::State final : BodySink {
     BodyReader body;
     JsonReader json;
     base::Duration now{};
-    std::int64_t received = 0;
+    std::int64_t received = 0, at_last_text = 0;
     int documents = 0;         ///< JSON texts of a body that is not SSE
     std::string unread_start;  ///< start of the first part that was not understood
     bool head_taken = false;
+    bool ended = false;
 };
 
 AnswerReader::AnswerReader(Record& record, Input input) : state_(std::make_unique<State>(record, input)) {}
@@ -217,6 +226,7 @@ void AnswerReader::bytes(std::string_view bytes, base::Duration at, answer::Stam
 }
 
 void AnswerReader::end(StreamEnd end, base::Duration at) {
+    if (std::exchange(state_->ended, true)) return;
     state_->now = at;
     state_->finish(end.kind);
     state_->record->shape = shape_of(state_->record->capture.bytes);
@@ -226,6 +236,7 @@ bool AnswerReader::complete() const { return state_->input == Input::kHttp && st
 std::optional<answer::Api> AnswerReader::dialect() const { return state_->transcript.dialect(); }
 OwnEnd AnswerReader::own_end() const { return state_->transcript.own_end(); }
 std::size_t AnswerReader::held_bytes() const { return state_->body.held_bytes(); }
+std::string_view AnswerReader::full() const { return state_->full(); }
 bool AnswerReader::overflowed() const { return state_->framing.overflowed() || state_->body.overflowed(); }
 
 }  // namespace fullstop::wire

@@ -37,7 +37,7 @@ public:
 
     /// Next bytes; `at` relative to the start of the run.
     void bytes(std::string_view bytes, base::Duration at, answer::StampClock clock);
-    /// The stream is over. Completes end facts, disconnect, derived numbers. Must be called exactly once.
+    /// The stream is over. Completes end facts, disconnect, derived numbers. A second call changes nothing.
     void end(StreamEnd end, base::Duration at);
 
     /// The response is complete by its own framing (last chunk, content-length): the client may close now.
@@ -49,6 +49,9 @@ public:
     bool overflowed() const;
     /// Kept until the event, line or body that they belong to is whole.
     std::size_t held_bytes() const;
+    /// Which limit on what one answer may make us keep or read has been passed, in words; "" while none has. Beyond it no text is kept,
+    /// and the facts of the end are still read: a relay may go on, a probe ends the answer.
+    std::string_view full() const;
 
 private:
     struct State;

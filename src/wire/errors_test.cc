@@ -120,6 +120,105 @@ TEST(Limits, a_head_without_end_overflows_and_says_so) {
     EXPECT_THAT(record.end.error->text, testing::HasSubstr("head is larger than"));
 }
 
+/// Feeds `piece` until the reader has had enough, or `most` pieces.
+std::size_t feed_until_full(AnswerReader& reader, const std::string& piece, std::size_t most) {
+    std::size_t fed = 0;
+    for (; fed < most && reader.full().empty(); ++fed) reader.bytes(piece, {}, answer::StampClock::kUserSpace);
+    return fed;
+}
+
+const std::string kOpenStream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+
+TEST(Limits, an_answer_without_end_keeps_so_much_and_no_more) {
+    const std::string block(100'000, 'x');
+    for (const std::string& member :
+         {R"("content":")" + block + "\"", R"("reasoning":")" + block + "\"", R"("tool_calls":[{"function":{"arguments":")" + block + "\"}}]"}) {
+        answer::Record record;
+        AnswerReader reader(record);
+        reader.bytes(kOpenStream, {}, answer::StampClock::kUserSpace);
+        EXPECT_LT(feed_until_full(reader, R"(data: {"choices":[{"index":0,"delta":{)" + member + "}}]}\n\n", 60), 60U);
+        EXPECT_THAT(std::string(reader.full()), testing::HasSubstr("is larger than"));
+        reader.bytes("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"},\"finish_reason\":\"stop\"}]}\n\n", {}, answer::StampClock::kUserSpace);
+        EXPECT_EQ(record.text.size() + record.reasoning.size() + record.tool_calls.size(), kMaxTextBytes);
+        EXPECT_EQ(record.end.reason, "stop") << "a relay still reads how it ended";
+        reader.end({StreamEnd::Kind::kFin}, {});
+    }
+}
+
+TEST(Limits, events_without_end_keep_so_many_gaps_and_no_more) {
+    answer::Record record;
+    AnswerReader reader(record);
+    reader.bytes(kOpenStream, {}, answer::StampClock::kUserSpace);
+    std::string piece;
+    for (int i = 0; i < 1000; ++i) piece += "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    EXPECT_LT(feed_until_full(reader, piece, 400), 400U);
+    EXPECT_LE(record.timeline.gaps.size(), kMaxTextEvents);
+    EXPECT_THAT(std::string(reader.full()), testing::HasSubstr("is larger than"));
+}
+
+TEST(Limits, what_brings_no_text_for_ever_is_enough_some_time) {
+    std::string comments, trailers = "0\r\n", empty;
+    while (comments.size() < 1'000'000) comments += ": ping\n\n";
+    while (trailers.size() < 1'000'000) trailers += "X: y\r\n";
+    while (empty.size() < 1'000'000) empty += "data: {\"choices\":[{\"delta\":{}}]}\n\n";
+    for (const std::string& piece : {comments, empty, std::string(1'000'000, ' '), "<html>" + std::string(1'000'000, 'x')}) {
+        answer::Record record;
+        AnswerReader reader(record);
+        reader.bytes(kOpenStream, {}, answer::StampClock::kUserSpace);
+        EXPECT_LT(feed_until_full(reader, piece, 50), 50U) << piece.substr(0, 20);
+    }
+    answer::Record record;
+    AnswerReader reader(record);
+    reader.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", {}, answer::StampClock::kUserSpace);
+    reader.bytes(trailers, {}, answer::StampClock::kUserSpace);
+    EXPECT_LT(feed_until_full(reader, trailers.substr(3), 50), 50U);
+}
+
+TEST(Limits, words_of_any_length_are_cut_at_a_character) {
+    const std::string huge = "\u00e9" + std::string(1, 'a') + [] {
+        std::string out;
+        for (int i = 0; i < 100'000; ++i) out += "\u00e9";
+        return out;
+    }();
+    const auto record = read_all(sse_stream({R"({"id":")" + huge + R"(","model":")" + huge + R"(","choices":[{"delta":{"content":"a"},"finish_reason":")" +
+                                                 huge + R"(","stop_reason":")" + huge + R"("}]})",
+                                             R"({"error":{"message":")" + huge + R"(","code":")" + huge + R"("}})"}));
+    for (const std::string& word : {record.response_id, record.response_model, *record.end.reason, record.stop_details.at("stop_reason"),
+                                    record.end.error->text, record.end.error->code}) {
+        EXPECT_LE(word.size(), 2048U);
+        EXPECT_TRUE(is_utf8(word));
+    }
+}
+
+TEST(Limits, an_event_of_too_many_values_is_not_read) {
+    std::string values = R"({"choices":[{"delta":{"content":"a"}}],"odd":[0)";
+    for (std::size_t i = 0; i < kMaxJsonNodes; ++i) values += ",0";
+    const auto record = read_all(sse_stream({values + "]}", delta("b")}));
+    EXPECT_EQ(record.unread_events, 1);
+    EXPECT_EQ(record.text, "b");
+}
+
+TEST(Limits, any_number_of_thoughts_and_half_characters_in_one_event_costs_no_more_than_its_size) {
+    std::string thoughts, halves;
+    while (thoughts.size() < kMaxTextBytes - 100) thoughts += "<think></think>";
+    while (halves.size() < kMaxTextBytes / 2 - 100) halves += "\\ud83d";
+    EXPECT_EQ(read_all(sse_stream({delta(thoughts), delta("a")})).text, "a");
+    const auto record = read_all(sse_stream({delta(halves.substr(0, 600'000)), delta("a")}));
+    EXPECT_TRUE(record.text.ends_with("a"));
+}
+
+TEST(Limits, the_end_is_read_once) {
+    answer::Record record;
+    AnswerReader reader(record);
+    reader.bytes(sse_stream({delta("a")}), {}, answer::StampClock::kUserSpace);
+    reader.end({StreamEnd::Kind::kFin}, base::Duration(1));
+    const auto ended = record.timeline.ended;
+    const std::string text = record.text;
+    reader.end({StreamEnd::Kind::kRst}, base::Duration(2));
+    EXPECT_EQ(record.timeline.ended, ended);
+    EXPECT_EQ(record.text, text);
+}
+
 TEST(Limits, an_event_without_end_overflows_and_the_capture_stops) {
     answer::Record record;
     AnswerReader reader(record);

@@ -139,7 +139,13 @@ struct JsonReader::State {
     bool strays = false;
 
     void load(std::string_view text) {
-        if (padded.size() < text.size() + simdjson::SIMDJSON_PADDING) padded.resize((text.size() + simdjson::SIMDJSON_PADDING) * 2);
+        const std::size_t needed = text.size() + simdjson::SIMDJSON_PADDING;
+        if (padded.size() > kMaxIdleJsonBytes && needed <= kMaxIdleJsonBytes) {
+            padded = {};
+            nodes = {};
+            parser = od::parser();
+        }
+        if (padded.size() < needed) padded.resize(needed <= kMaxIdleJsonBytes / 2 ? needed * 2 : needed);
         std::memcpy(padded.data(), text.data(), text.size());
         std::memset(padded.data() + text.size(), ' ', simdjson::SIMDJSON_PADDING);
     }
@@ -164,6 +170,7 @@ struct JsonReader::State {
     bool add(std::string_view key, od::value value, int depth) {
         od::json_type type = od::json_type::null;
         const bool known = !value.type().get(type);
+        if (nodes.size() >= kMaxJsonNodes) return false;
         const auto index = static_cast<std::uint32_t>(nodes.size());
         nodes.push_back({key, {}, kind_of(type), index + 1});
         bool good = true;
@@ -227,7 +234,8 @@ struct JsonReader::State {
 
     bool add_string(od::value& value, std::uint32_t index) {
         if (value.get_string().get(nodes[index].text)) {
-            auto repaired = unescape_any(value.raw_json_token().data() + 1);
+            const std::string_view token = value.raw_json_token();
+            auto repaired = token.size() <= kMaxRepairedBytes ? unescape_any(token.data() + 1) : std::nullopt;
             if (!repaired) return false;
             nodes[index].text = keep(std::move(*repaired));
         }
@@ -254,7 +262,7 @@ JsonValue JsonReader::read(std::string_view text) {
     const auto first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return {};
     if (state.walk(text)) return {state.nodes.data(), 0};
-    if (simdjson::validate_utf8(text)) return {};
+    if (text.size() > kMaxRepairedBytes || state.nodes.size() >= kMaxJsonNodes || simdjson::validate_utf8(text)) return {};
     const std::string hidden = hide_stray_bytes(text);
     state.strays = true;
     if (state.walk(hidden)) return {state.nodes.data(), 0};

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "wire/limits.h"
+
 namespace fullstop::wire {
 namespace {
 
@@ -24,11 +26,17 @@ std::size_t overlap(std::string_view text, std::string_view word) {
 }  // namespace
 
 bool ThinkSplitter::feed(std::string_view piece, std::string& reasoning, std::string& text) {
-    if (state_ != State::kAnswer) {
-        held_.append(piece);
-        state_ == State::kStart ? start(reasoning, text) : think(reasoning, text);
-        return false;
+    if (state_ == State::kAnswer) return answer(piece, reasoning, text);
+    held_.append(piece);
+    std::size_t at = 0;
+    while (state_ != State::kAnswer && (state_ == State::kStart ? start(at) : think(at, reasoning))) {
     }
+    held_.erase(0, at);
+    if (state_ == State::kAnswer) answer(std::exchange(held_, {}), reasoning, text);
+    return false;
+}
+
+bool ThinkSplitter::answer(std::string_view piece, std::string& reasoning, std::string& text) {
     const std::size_t before = text.size();
     text.append(piece);
     if (tag_seen_) return false;
@@ -44,36 +52,35 @@ bool ThinkSplitter::feed(std::string_view piece, std::string& reasoning, std::st
     return false;
 }
 
-void ThinkSplitter::start(std::string& reasoning, std::string& text) {
-    const std::size_t first = std::min(held_.find_first_not_of(" \t\r\n"), held_.size());
+bool ThinkSplitter::start(std::size_t& at) {
+    const std::size_t first = std::min(held_.find_first_not_of(" \t\r\n", at), held_.size());
     const std::string_view rest = std::string_view(held_).substr(first);
     for (const Tag& tag : kTags) {
         if (rest.starts_with(tag.open)) {
             state_ = State::kThinking;
             tag_seen_ = true;
             closer_ = tag.close;
-            held_.erase(0, first + tag.open.size());
-            return think(reasoning, text);
+            at = first + tag.open.size();
+            return true;
         }
-        if (tag.open.starts_with(rest)) return;  // still possible, also with nothing but white space so far
+        if (tag.open.starts_with(rest) && first - at <= kMaxLeadingSpace) return false;  // still possible, also with nothing but white space so far
     }
     state_ = State::kAnswer;
-    const std::string all = std::exchange(held_, {});
-    feed(all, reasoning, text);
+    return true;
 }
 
-void ThinkSplitter::think(std::string& reasoning, std::string& text) {
-    const std::size_t at = held_.find(closer_);
-    if (at == std::string::npos) {
-        const std::size_t keep = overlap(held_, closer_);
-        reasoning.append(held_, 0, held_.size() - keep);
-        held_.erase(0, held_.size() - keep);
-        return;
+bool ThinkSplitter::think(std::size_t& at, std::string& reasoning) {
+    const std::size_t close = held_.find(closer_, at);
+    if (close == std::string::npos) {
+        const std::size_t end = held_.size() - overlap(std::string_view(held_).substr(at), closer_);
+        reasoning.append(held_, at, end - at);
+        at = end;
+        return false;
     }
-    reasoning.append(held_, 0, at);
-    held_.erase(0, at + closer_.size());
+    reasoning.append(held_, at, close - at);
+    at = close + closer_.size();
     state_ = State::kStart;
-    start(reasoning, text);
+    return true;
 }
 
 void ThinkSplitter::finish(std::string& reasoning, std::string& text) {

@@ -4,6 +4,7 @@
 // speaks about tags stays whole. A closing tag without an opening one means that the template had opened it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,10 @@ public:
 
 private:
     enum class State { kStart, kThinking, kAnswer };
-    void start(std::string& reasoning, std::string& text);
-    void think(std::string& reasoning, std::string& text);
+    // Each reads on in held_ from `at`, which it moves, and is false when more bytes are needed.
+    bool start(std::size_t& at);
+    bool think(std::size_t& at, std::string& reasoning);
+    bool answer(std::string_view piece, std::string& reasoning, std::string& text);
 
     State state_ = State::kStart;
     std::string held_;         ///< white space and a possible opening tag, or a possible closing tag

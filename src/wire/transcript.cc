@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "wire/limits.h"
 
 namespace fullstop::wire {
@@ -12,15 +13,22 @@ namespace {
 /// see json.cc); side by side they are the character again.
 void join_surrogates(std::string& text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    std::string joined;
+    std::size_t copied = 0;
     for (std::size_t at = text.find('\xED'); at != std::string::npos && at + 5 < text.size(); at = text.find('\xED', at + 1)) {
         if ((byte(at + 1) & 0xF0) != 0xA0 || byte(at + 3) != 0xED || (byte(at + 4) & 0xF0) != 0xB0) continue;
         const unsigned high = (byte(at + 1) & 0x0FU) << 6 | (byte(at + 2) & 0x3FU), low = (byte(at + 4) & 0x0FU) << 6 | (byte(at + 5) & 0x3FU);
         const unsigned code = 0x10000 + (high << 10) + low;
-        const char joined[] = {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 0x3F)),
-                               static_cast<char>(0x80 | (code >> 6 & 0x3F)), static_cast<char>(0x80 | (code & 0x3F))};
-        text.replace(at, 6, joined, sizeof joined);
+        joined.append(text, copied, at - copied);
+        for (const unsigned each : {0xF0 | code >> 18, 0x80 | (code >> 12 & 0x3F), 0x80 | (code >> 6 & 0x3F), 0x80 | (code & 0x3F)})
+            joined += static_cast<char>(each);
+        copied = at + 6;
+        at += 5;
     }
+    if (copied > 0) text = joined.append(text, copied);
 }
+
+std::string_view word(std::string_view text) { return base::front_characters(text, kMaxWordBytes); }
 
 }  // namespace
 
@@ -33,10 +41,12 @@ void Transcript::end_event() {
     if (!event_has_text_) return;
     auto& timeline = record_->timeline;
     ++record_->text_events;
-    if (timeline.last_token)
+    if (!timeline.last_token)
+        timeline.first_token = at_;
+    else if (timeline.gaps.size() < kMaxTextEvents)
         timeline.gaps.push_back(at_ - *timeline.last_token);
     else
-        timeline.first_token = at_;
+        full_ = "the answer is larger than 262144 events";
     timeline.last_token = at_;
     if (event_has_answer_ && !timeline.first_answer) timeline.first_answer = at_;
 }
@@ -50,11 +60,19 @@ Transcript::Choice* Transcript::choice(std::size_t index) {
     return &choices_[index];
 }
 
+std::string_view Transcript::fitting(std::string_view piece) {
+    const std::string_view fits = piece.substr(0, kMaxTextBytes - kept_);
+    if (fits.size() < piece.size()) full_ = "the answer is larger than 4 MiB of text";
+    kept_ += fits.size();
+    return fits;
+}
+
 void Transcript::content(std::size_t index, std::string_view piece) {
     if (piece.empty()) return;
     Choice* at = choice(index);
     if (!at) return;
     saw_text();
+    piece = fitting(piece);
     std::string& text = index == 0 ? record_->text : at->text;
     const std::size_t before = text.size();
     const bool moved = at->splitter.feed(piece, index == 0 ? record_->reasoning : at->reasoning, text);
@@ -73,7 +91,7 @@ void Transcript::whole_content(std::size_t index, std::string_view all) {
 void Transcript::reasoning(std::size_t index, std::string_view piece) {
     if (piece.empty()) return;
     if (Choice* at = choice(index)) {
-        (index == 0 ? record_->reasoning : at->reasoning).append(piece);
+        (index == 0 ? record_->reasoning : at->reasoning).append(fitting(piece));
         saw_text();
     }
 }
@@ -81,7 +99,7 @@ void Transcript::reasoning(std::size_t index, std::string_view piece) {
 void Transcript::tool_call(std::size_t index, std::string_view piece) {
     if (piece.empty()) return;
     if (Choice* at = choice(index)) {
-        (index == 0 ? record_->tool_calls : at->tool_calls).append(piece);
+        (index == 0 ? record_->tool_calls : at->tool_calls).append(fitting(piece));
         saw_text();
         event_has_answer_ = true;
     }
@@ -89,13 +107,13 @@ void Transcript::tool_call(std::size_t index, std::string_view piece) {
 
 void Transcript::finish(std::size_t index, JsonValue word) { finish(index, word.is_object() ? word["type"].string() : word.verbatim()); }
 
-void Transcript::finish(std::size_t index, std::string_view word) {
-    if (word.empty() || word == "null") return;
+void Transcript::finish(std::size_t index, std::string_view reason) {
+    if (reason.empty() || reason == "null") return;
     Choice* at = choice(index);
     if (!at) return;
-    at->finish = word;
+    at->finish = word(reason);
     record_->finish_events = std::max(record_->finish_events, ++at->finish_events);
-    record_->end.reason = std::string(word);
+    record_->end.reason = at->finish;
     record_->timeline.finish = at_;
 }
 
@@ -108,6 +126,7 @@ void Transcript::terminator() {
 }
 
 void Transcript::error(answer::ServerError error) {
+    for (std::string* text : {&error.code, &error.type, &error.text}) text->resize(base::front_characters(*text, kMaxErrorTextBytes).size());
     if (failed()) {
         error.status = record_->status;
         error.where = answer::ErrorPlace::kHttp;
@@ -118,7 +137,7 @@ void Transcript::error(answer::ServerError error) {
 
 void Transcript::detail(std::string_view key, JsonValue value) {
     const std::string_view text = value.verbatim();
-    if (!text.empty()) record_->stop_details[std::string(key)] = text;
+    if (!text.empty()) record_->stop_details[std::string(key)] = word(text);
 }
 
 void Transcript::close(bool whole) {
@@ -131,6 +150,8 @@ void Transcript::close(bool whole) {
         record_->tool_calls += at.tool_calls;
     }
     for (std::string* text : {&record_->text, &record_->reasoning, &record_->tool_calls}) join_surrogates(*text);
+    for (std::string* text : {&record_->response_id, &record_->response_model}) text->resize(word(*text).size());
+    if (record_->fullstop_cause) record_->fullstop_cause = std::string(word(*record_->fullstop_cause));
     name_choices();
     using TokenFact = answer::Fact<base::Tokens>;
     auto& timeline = record_->timeline;

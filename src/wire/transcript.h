@@ -58,6 +58,9 @@ public:
     bool saw_partial() const { return partial_; }
     bool saw_error_only() const { return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason; }
 
+    /// Which limit on what is kept has been reached; "" while none has. Facts of the end are still read, text is not kept.
+    std::string_view full() const { return full_; }
+
     /// The body is over. `whole`: one JSON body held the answer, so its moments and its number of events mean nothing.
     void close(bool whole);
 
@@ -70,6 +73,8 @@ private:
         std::size_t whole_bytes = 0;  ///< length of what whole_content() said last
     };
     Choice* choice(std::size_t index);
+    /// The part of `piece` that there is still room for.
+    std::string_view fitting(std::string_view piece);
     void saw_text() { event_has_text_ = true; }
     void name_choices();
 
@@ -80,6 +85,8 @@ private:
     bool event_has_answer_ = false;
     bool partial_ = false;
     OwnEnd own_end_ = OwnEnd::kNone;
+    std::size_t kept_ = 0;  ///< bytes of text of any kind
+    std::string_view full_;
     std::optional<answer::Api> dialect_;
 };
 
