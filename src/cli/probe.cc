@@ -9,7 +9,6 @@
 #include <fstream>
 #include <memory>
 #include <ostream>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -19,8 +18,10 @@
 #include "base/printable.h"
 #include "base/sha256.h"
 #include "cli/embedded_server.h"
+#include "cli/input_file.h"
 #include "cli/live.h"
 #include "cli/open_store.h"
+#include "cli/own_secrets.h"
 #include "cli/probe_options.h"
 #include "cli/version.h"
 #include "judge/verdict.h"
@@ -43,12 +44,8 @@ constexpr base::Duration kSampleInterval = std::chrono::seconds(1);
 /// Far more than a verbose server writes in a run; the notes say when it was not all.
 constexpr std::size_t kMaxLogBytes = 64 * 1024 * 1024;
 
-base::Result<std::string> read_file(const std::string& file, const std::string& option) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || !(text << in.rdbuf())) return base::usage_error(fmt::format("{}: {} cannot be read", option, file));
-    return text.str();
-}
+/// 64 MiB are thousands of prompts of any length that a server would take.
+constexpr std::size_t kMaxPromptsBytes = 64 * 1024 * 1024;
 
 std::string utc(base::WallTime time, const char* format) {
     const std::time_t seconds = time.unix_ns / 1'000'000'000;
@@ -70,7 +67,11 @@ bool is_on_this_machine(const wire::ServerUrl& url) { return url.host == "localh
 class Session {
 public:
     Session(World& world, const ProbeWords& words, ProbeOptions options)
-        : world_(world), words_(words), options_(std::move(options)), live_(world, words.quiet) {}
+        : world_(world), words_(words), options_(std::move(options)), live_(world, words.quiet) {
+        secrets_.learn(options_.headers);
+        for (const auto& url : {options_.url, options_.control})
+            if (url) secrets_.learn(*url);
+    }
 
     int run() {
         for (auto stage : {&Session::check_targets, &Session::find_server, &Session::identify, &Session::plan})
@@ -108,6 +109,7 @@ private:
     const ProbeWords& words_;
     ProbeOptions options_;
     Live live_;
+    OwnSecrets secrets_;
     adapters::asio::Loop loop_;
     std::unique_ptr<store::Store> store_;  ///< none: nothing is kept
     std::unique_ptr<EmbeddedServer> embedded_;
@@ -164,6 +166,7 @@ base::Result<observe::Identity> Session::ask(const wire::ServerUrl& url, const c
     observe::Identify part(url, options_.headers, identity);
     (*asker)->add(part);
     (*asker)->run_until_done();
+    secrets_.hide(identity);
     if (!identity.reachable) return base::unreachable_error(fmt::format("{} {}: {}", what, url.text, identity.trouble), identity.hint);
     return identity;
 }
@@ -286,6 +289,7 @@ void Session::warn_once(const base::Error& error) {
 }
 
 void Session::keep(answer::Record& record) {
+    secrets_.hide(record);
     if (!words_.captures.empty()) {
         const std::string file = (std::filesystem::path(words_.captures) / (record.request.id + ".jsonl")).string();
         if (auto written = write_document(world_, file, wire::write_capture(record)); !written) warn_once(written.error());
@@ -351,7 +355,7 @@ int Session::conclude() {
 int run_probe(World& world, const ProbeWords& words) {
     std::optional<std::string> prompts;
     if (!words.prompts.empty()) {
-        auto text = read_file(words.prompts, "--prompts");
+        auto text = read_input(words.prompts, kMaxPromptsBytes, "file of prompts", "--prompts wants JSON lines; see --help");
         if (!text) return fail(world, text.error());
         prompts = *text;
     }

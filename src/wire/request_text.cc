@@ -127,7 +127,7 @@ std::string head_text(std::string_view method, const ServerUrl& url, std::string
     std::erase_if(headers,
                   [&](const auto& ours) { return std::ranges::any_of(extra, [&](const auto& theirs) { return same_name(ours.first, theirs.first); }); });
     headers.insert(headers.end(), extra.begin(), extra.end());
-    std::string out = std::string(method) + " " + url.base_path + std::string(path) + " HTTP/1.1\r\n";
+    std::string out = std::string(method) + " " + url.base_path + std::string(path) + url.query + " HTTP/1.1\r\n";
     for (const auto& [name, value] : headers) out += on_one_line(name) + ": " + on_one_line(value) + "\r\n";
     return out + "\r\n";
 }

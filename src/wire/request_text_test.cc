@@ -128,6 +128,17 @@ TEST(ServerUrl, root_v1_and_own_paths_mean_the_same_server) {
     EXPECT_EQ(parse_server_url("http://h/api/v12")->base_path, "/api/v12");
 }
 
+TEST(ServerUrl, a_query_is_sent_and_never_shown) {
+    const auto url = parse_server_url("http://h/v1?api_key=secret#part").value();
+    EXPECT_EQ(url.text, "http://h/v1");
+    EXPECT_THAT(get_text(url, "/v1/models", {}), testing::StartsWith("GET /v1/models?api_key=secret HTTP/1.1\r\n"));
+    for (const auto* wrong : {"h/?token=secret", "://h?token=secret", "http://a b?token=secret", "http://user:secret@a b", "user:secret@h"}) {
+        const auto parsed = parse_server_url(wrong);
+        ASSERT_FALSE(parsed) << wrong;
+        EXPECT_THAT(parsed.error().message, Not(HasSubstr("secret"))) << wrong;
+    }
+}
+
 TEST(ServerUrl, what_is_wrong_is_named) {
     const auto message = [](const char* text) {
         const auto url = parse_server_url(text);

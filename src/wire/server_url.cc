@@ -29,13 +29,22 @@ std::string base_path_of(std::string_view path) {
     return std::string(path);
 }
 
+/// Without what may be secret: credentials before the host, query, fragment.
+std::string shown(std::string_view text) {
+    std::string out(text.substr(0, text.find_first_of("?#")));
+    const auto scheme = out.find("://");
+    const auto host = scheme == std::string::npos ? 0 : scheme + 3;
+    if (const auto at = out.substr(0, out.find('/', host)).rfind('@'); at != std::string::npos && at >= host) out.erase(host, at + 1 - host);
+    return out;
+}
+
 }  // namespace
 
 base::Result<ServerUrl> parse_server_url(std::string_view text) {
     const std::string hint = "Write the server's root, for example http://127.0.0.1:8080 or http://127.0.0.1:8080/v1.";
-    if (text.find("://") == std::string_view::npos) return base::usage_error("The URL '" + std::string(text) + "' has no scheme.", hint);
+    if (text.find("://") == std::string_view::npos) return base::usage_error("The URL '" + shown(text) + "' has no scheme.", hint);
     const auto parsed = boost::urls::parse_uri(boost::core::string_view(text.data(), text.size()));
-    if (!parsed) return base::usage_error("'" + std::string(text) + "' is not a URL: " + parsed.error().message() + ".", hint);
+    if (!parsed) return base::usage_error("'" + shown(text) + "' is not a URL: " + parsed.error().message() + ".", hint);
     const boost::urls::url_view& url = *parsed;
     if (url.has_userinfo())
         return base::usage_error("The URL contains credentials, which would end up in reports.", "Pass them with --api-key-env or --header instead.");
@@ -50,9 +59,10 @@ base::Result<ServerUrl> parse_server_url(std::string_view text) {
         if (error != std::errc() || out.port == 0) return base::usage_error("The port '" + port + "' in the URL is not between 1 and 65535.", hint);
     }
     out.host = url.host_address();
-    if (out.host.empty()) return base::usage_error("The URL '" + std::string(text) + "' names no host.", hint);
+    if (out.host.empty()) return base::usage_error("The URL '" + shown(text) + "' names no host.", hint);
     out.base_path = base_path_of(url.encoded_path());
-    out.text = std::string(text);
+    if (url.has_query()) out.query = "?" + std::string(url.encoded_query());
+    out.text = shown(text);
     return out;
 }
 
