@@ -27,7 +27,9 @@ std::optional<std::string> environment(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that left is an error of that write, not our death
+    // A reader of our output that left, and a limit on the size of files, are errors of that write, not our death.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     const fullstop::adapters::asio::SystemClock clock;
     std::error_code unreadable;
     fullstop::cli::World world{

@@ -5,8 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "cli/deadline_table.h"
 #include "cli/gateway_options.h"
 #include "cli/gateway_words.h"
+#include "cli/input_file.h"
 #include "cli/journal.h"
 #include "cli/listen_address.h"
 #include "cli/relaying.h"
@@ -29,9 +28,9 @@ constexpr base::Duration kLookAround = std::chrono::milliseconds(200);
 base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords& words) {
     std::optional<std::string> text;
     if (!words.config.empty()) {
-        std::ifstream file(words.config, std::ios::binary);
-        if (!file) return base::usage_error(fmt::format("--config: {} cannot be read", words.config), "check the name and its permissions");
-        text.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        auto read = read_input(words.config, kMaxConfigBytes, "configuration", "check the name and its permissions");
+        if (!read) return std::unexpected(base::Error{read.error().kind, "--config: " + read.error().message, read.error().hint});
+        text = std::move(*read);
     }
     auto settings = read_gateway(words, text);
     if (!settings) return settings;

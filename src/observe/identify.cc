@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "observe/exchange.h"
 #include "observe/limits.h"
 #include "observe/observer.h"
@@ -83,7 +84,8 @@ std::optional<Trouble> trouble_of(const Reply& reply, bool tls) {
                        "put the key into an environment variable and name it with --api-key-env NAME"};
     if (reply.status >= 300 && reply.status < 400) {
         const auto to = reply.headers.find("location");
-        return Trouble{fmt::format("it redirects (HTTP {}) to {}", reply.status, to == reply.headers.end() ? "an unnamed place" : to->second),
+        return Trouble{fmt::format("it redirects (HTTP {}) to {}", reply.status,
+                                   to == reply.headers.end() ? "an unnamed place" : base::front_characters(to->second, kMaxNameBytes)),
                        "give the address it redirects to"};
     }
     if (reply.status >= 500 && reply.status != 501)
@@ -173,6 +175,8 @@ void Identify::State::take(const Reply& reply) {
     if (asked != "/metrics" && !is_json(reply.body)) return;
     out.facts.raw[std::string(asked)] = reply.body.substr(0, kMaxRawBytes);
     read(asked, reply.body);
+    for (std::string* name : {&out.facts.version, &out.facts.model}) name->resize(base::front_characters(*name, kMaxNameBytes).size());
+    for (std::string& name : out.models) name.resize(base::front_characters(name, kMaxNameBytes).size());
 }
 
 void Identify::State::read(std::string_view path, const std::string& body) {

@@ -15,6 +15,8 @@ inline constexpr std::size_t kMaxCounters = 96;
 /// Rounds in a row in which an endpoint did not answer before it is asked less often.     asked every tenth round
 inline constexpr int kPatience = 3;
 inline constexpr int kSlowRounds = 10;
+/// Names and versions; the longest real ones are paths of 200 bytes.                      cut there
+inline constexpr std::size_t kMaxNameBytes = 512;
 /// Start of a body that stands in a message.                                             cut there
 inline constexpr std::size_t kMaxQuotedBytes = 120;
 

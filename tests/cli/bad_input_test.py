@@ -2,12 +2,14 @@
 """Bad input of every kind: each gets a message that names the cause and the next step, the exit code of the contract, no
 hang, and nothing that was measured is lost. The program under test is named by FULLSTOP."""
 
+import csv
 import json
 import os
 import pathlib
 import resource
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -145,6 +147,95 @@ class BadInput(unittest.TestCase):
             self.assertIn(result.returncode, (1, 3, 4), result.stdout + result.stderr)
             peak_kib = int(result.stdout.rsplit("peak ", 1)[1])
             self.assertLess(peak_kib, 256 * 1024, "a 1 GiB event must not be kept")
+
+    def expect_printable(self, written):
+        """Valid UTF-8 of which nothing drives a terminal, reorders or hides text; lines end in a newline alone."""
+        text = written.decode("utf-8")
+        bad = [c for c in text if c not in "\n\t" and (ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0 or c in "\u061c\u200e\u200f\u2028\u2029\ufeff"
+                                                       or 0x202a <= ord(c) <= 0x202e or 0x2066 <= ord(c) <= 0x2069)]
+        self.assertEqual(bad, [])
+        return text
+
+    def test_nothing_that_a_server_says_drives_the_terminal(self):
+        for where in ("location", "key", "loading", "refused", "nowhere"):
+            for long in (0, 1_000_000):
+                with self.subTest(where=where, long=long), servers.LittleServer(servers.hostile(where, long)) as server:
+                    words = ["--quick", "--levels", "1,2", "--no-control", "--budget", "20s", "--store", str(self.folder / f"{where}{long}.sqlite")]
+                    result = subprocess.run([FULLSTOP, "probe", server.url, *words, "--csv", str(self.folder / "a.csv"), "--markdown", str(self.folder / "a.md"),
+                                             "--json", str(self.folder / "a.json"), "--junit", str(self.folder / "a.xml")],
+                                            capture_output=True, timeout=PATIENCE)
+                    self.assertIn(result.returncode, (1, 3, 4), result.stderr)
+                    said = self.expect_printable(result.stdout) + self.expect_printable(result.stderr)
+                    self.assertIn("owned", said)
+                    self.assertNotIn("\nfullstop: forged", said)
+                    self.assertLess(len(said), 100_000)
+                    if where not in ("refused", "nowhere"):
+                        continue
+                    for file in ("a.csv", "a.json", "a.xml", "a.md"):
+                        self.expect_printable((self.folder / file).read_bytes().replace("@\u200b".encode(), b"@"))
+                    for line in csv.reader((self.folder / "a.csv").read_text().splitlines()):
+                        self.assertEqual([cell for cell in line if cell.lstrip()[:1] in ("=", "+", "-", "@") and cell.strip()], [])
+                    shown = subprocess.run([FULLSTOP, "report", "--list", "--store", words[-1]], capture_output=True, timeout=PATIENCE)
+                    self.expect_printable(shown.stdout + shown.stderr)
+
+    def probe_within(self, limit_mib, behave, *words):
+        """A probe of one bad server: (result, run document, peak in KiB)."""
+        document = self.folder / "run.json"
+        measure = [sys.executable, "-c", "import resource,subprocess,sys; r=subprocess.run(sys.argv[1:]); "
+                   "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(r.returncode)"]
+        with servers.LittleServer(behave) as server:
+            result = subprocess.run([*measure, FULLSTOP, "probe", server.url, "--quick", "--levels", "1", "--no-control", "--budget", "10s", "--quiet",
+                                     "--json", str(document), "--store", str(self.folder / "runs.sqlite"), *words],
+                                    capture_output=True, text=True, timeout=PATIENCE)
+        self.assertIn(result.returncode, (1, 3, 4), result.stdout + result.stderr)
+        self.assertLess(int(result.stdout.rsplit("peak ", 1)[1]), limit_mib * 1024)
+        return json.loads(document.read_text())
+
+    def test_an_answer_without_end_is_ended_and_is_neither_whole_nor_cut(self):
+        event = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"word " * 200 + b'"},"finish_reason":null}]}\n\n'
+        bad = {"text": event * 64, "comments": b": ping\n\n" * 8192, "nothing": b'data: {"choices":[{"index":0,"delta":{}}]}\n\n' * 1024}
+        for name, piece in bad.items():
+            def endless(connection, piece=piece):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+                while True:
+                    connection.sendall(piece)
+            with self.subTest(name=name):
+                answers = self.probe_within(700, servers.with_models(endless))["answers"]
+                self.assertTrue(answers)
+                ended = [a for a in answers if "is larger than" in json.dumps(a)]
+                self.assertGreaterEqual(len(ended), 1, answers[0])
+                for answer in ended:
+                    self.assertEqual(answer["cause"]["id"] if isinstance(answer.get("cause"), dict) else answer["cause"], "measurement_artefact")
+
+    def test_files_without_end_are_refused(self):
+        for words in (["probe", "http://127.0.0.1:9", "--prompts", "/dev/zero"], ["gateway", "--config", "/dev/zero"], ["report", "/dev/zero"],
+                      ["simulate", "--trace", "/dev/zero"]):
+            with self.subTest(words=words):
+                self.expect(self.run_fullstop(*words), 2, "/dev/zero is larger than any")
+        self.assertIn("prompts", self.run_fullstop("probe", "http://127.0.0.1:9", "--prompts", "/dev/stdin", input='{"prompt":7}\n').stderr)
+
+    def test_a_key_that_a_server_repeats_is_not_shown_and_not_stored(self):
+        def repeat(connection):
+            words = "no, sk-very-secret and in-the-query"
+            connection.sendall(servers.response(429, "application/json", json.dumps({"error": {"message": words, "code": "sk-very-secret"}})))
+        with servers.LittleServer(servers.with_models(repeat)) as server:
+            store, captures = self.folder / "runs.sqlite", self.folder / "captures"
+            result = subprocess.run([FULLSTOP, "probe", server.url + "/v1?api_key=in-the-query", "--api-key-env", "KEY", "--quick", "--levels", "1", "--no-control",
+                                     "--budget", "10s", "--store", str(store), "--captures", str(captures), "--json", str(self.folder / "run.json")],
+                                    capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "KEY": "sk-very-secret"})
+            self.assertIn("[key]", result.stdout + result.stderr)
+            kept = [result.stdout.encode(), result.stderr.encode()] + [file.read_bytes() for file in self.folder.rglob("*") if file.is_file()]
+            for each in kept:
+                self.assertNotIn(b"sk-very-secret", each)
+                self.assertNotIn(b"in-the-query", each)
+
+    def test_a_limit_on_the_size_of_files_is_an_error_that_is_told(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        with self.answering() as server:
+            for words in (["--json", str(self.folder / "run.json")], ["--captures", str(self.folder / "captures")]):
+                with self.subTest(words=words):
+                    result = self.run_fullstop("probe", server.url, "--quick", "--levels", "1", "--no-control", *words, preexec_fn=limit)
+                    self.assertGreaterEqual(result.returncode, 0, result.stderr)
 
     # --- disks --------------------------------------------------------------------------------------------------------
     def answering(self):

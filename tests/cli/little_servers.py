@@ -94,3 +94,51 @@ def with_models(chat):
         elif method:
             connection.sendall(response(404, "application/json", '{"error":{"message":"not here"}}'))
     return behave
+
+
+# What drives a terminal, reorders or hides text, is no UTF-8, or is simply long: as bytes for heads, and for JSON strings.
+HOSTILE = (b"\x1b[2J\x1b]0;owned\x07 \x08\x7f\t \xc2\x9b31m \xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8b\xef\xbb\xbf \xff\xfe\xed\xa0\x80 \xe6\xbc =1+1")
+HOSTILE_JSON = (HOSTILE.replace(b"\x1b", b"\\u001b").replace(b"\x07", b"\\u0007").replace(b"\x08", b"\\u0008").replace(b"\t", b"\\t")
+                + b"\\r\\nfullstop: forged \\u0000\\ud800")
+HOSTILE_NAME = HOSTILE_JSON.replace(b"\xff\xfe\xed\xa0\x80 \xe6\xbc", b"").replace(b"\\ud800", b"")  # a model list that can be read
+
+
+def hostile(where, long=0):
+    """Every string it says is hostile, and `long` bytes longer; `where` it fails: "location", "key", "loading", "refused" or "nowhere"."""
+    words, name = HOSTILE_JSON + b"x" * long, HOSTILE_NAME + b"x" * long
+    error = b'{"error":{"message":"' + words + b'","type":"' + words + b'","code":"' + words + b'"}}'
+    head = HOSTILE.replace(b"\r", b"")
+
+    def events():
+        delta = b'{"id":"' + words + b'","model":"' + words + b'","choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":%s}]}'
+        yield b": " + head + b"\n\n"
+        for reason in (b"null", b"null", b'"' + words + b'"'):
+            yield b"data: " + delta % (words, reason) + b"\n\n"
+        yield head + b": " + head + b"\n\ndata: " + error + b"\n\n"
+
+    def chat(connection):
+        if where == "refused":
+            connection.sendall(response(400, "application/json", error, reason=head.decode("latin-1")).replace(b"X-", head))
+        else:
+            connection.sendall(b"HTTP/1.1 200 " + head + b"\r\nX-Odd: " + head + b"\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+            for event in events():
+                connection.sendall(event)
+
+    def behave(connection):
+        method, path, _ = read_request(connection)
+        if method == "POST":
+            chat(connection)
+        elif where == "location":
+            connection.sendall(b"HTTP/1.1 302 " + head + b"\r\nLocation: http://" + head + b"\r\nContent-Length: 0\r\n\r\n")
+        elif where == "key":
+            connection.sendall(response(401, "application/json", error))
+        elif where == "loading":
+            connection.sendall(response(503, "text/plain", HOSTILE + b"\r\nfullstop: forged" + b"x" * long))
+        elif path.endswith("/v1/models"):
+            connection.sendall(response(200, "application/json", b'{"object":"list","data":[{"id":"' + name + b'","object":"model"}]}'))
+        elif path.endswith("/props"):
+            connection.sendall(response(200, "application/json", b'{"default_generation_settings":{"n_ctx":4096},"total_slots":4,"build_info":"' + name
+                                        + b'","model_path":"' + name + b'"}'))
+        elif method:
+            connection.sendall(response(404, "application/json", error))
+    return behave
