@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "answer/finish_word.h"
 #include "base/utf8.h"
 #include "gateway/limits.h"
 
@@ -49,15 +50,18 @@ Cause of_reason(const answer::Record& record) {
         if (const auto cause = answer::parse_cause(*record.fullstop_cause)) return *cause;
     if (!record.end.reason) return Cause::kUnexplained;
     const std::string& word = *record.end.reason;
-    const auto is = [&](std::initializer_list<std::string_view> words) { return std::ranges::find(words, word) != words.end(); };
-    if (is({"stop", "eos", "eos_token", "stopped_eos", "tool_calls", "function_call", "end_turn", "tool_use", "pause_turn", "refusal"}))
-        return Cause::kNaturalEnd;
-    if (is({"completed"})) return at_asked_limit(record) ? Cause::kTokenLimit : Cause::kNaturalEnd;  // llama-server knows no other word
-    if (is({"model_context_window_exceeded"})) return Cause::kContextLimit;
-    if (is({"word", "stop_sequence", "stopped_word"})) return Cause::kStopString;
-    if (is({"abort", "cancelled"})) return Cause::kAbortedByServer;
-    if (is({"error"})) return Cause::kServerError;
-    if (!is({"length", "limit", "stopped_limit", "max_tokens", "max_output_tokens"})) return Cause::kUnexplained;
+    // llama-server knows no other word.
+    if (word == "completed" && at_asked_limit(record)) return Cause::kTokenLimit;
+    if (word == "model_context_window_exceeded") return Cause::kContextLimit;
+    switch (answer::finish_kind(word)) {
+        case answer::FinishKind::kStop:
+        case answer::FinishKind::kToolCalls: return Cause::kNaturalEnd;
+        case answer::FinishKind::kStopString: return Cause::kStopString;
+        case answer::FinishKind::kAbort: return Cause::kAbortedByServer;
+        case answer::FinishKind::kError: return Cause::kServerError;
+        case answer::FinishKind::kLength: break;
+        default: return Cause::kUnexplained;
+    }
     const auto truncated = record.stop_details.find("truncated");
     if (truncated != record.stop_details.end() && truncated->second == "true") return Cause::kContextLimit;
     const bool asked = record.requested_max_tokens && (!record.output_tokens || at_asked_limit(record));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "answer/finish_word.h"
 #include "base/assert.h"
 #include "net/limits.h"
 #include "probe/flight.h"
@@ -40,10 +41,13 @@ enum class Ending { kNatural, kLimited, kCut };
 Ending ending_of(const answer::Record& record) {
     const answer::EndFacts& end = record.end;
     if (!end.reason || end.error || end.transport != answer::Transport::kClean) return Ending::kCut;
-    static const std::set<std::string, std::less<>> limits{"length", "limit", "max_tokens", "max_new_tokens"};
-    static const std::set<std::string, std::less<>> naturals{"stop", "eos", "word", "eos_token", "stop_sequence", "tool_calls", "function_call", "end_turn"};
-    if (limits.contains(*end.reason)) return Ending::kLimited;
-    return naturals.contains(*end.reason) ? Ending::kNatural : Ending::kCut;
+    switch (answer::finish_kind(*end.reason)) {
+        case answer::FinishKind::kStop:
+        case answer::FinishKind::kStopString:
+        case answer::FinishKind::kToolCalls: return Ending::kNatural;
+        case answer::FinishKind::kLength: return Ending::kLimited;
+        default: return Ending::kCut;
+    }
 }
 
 net::Endpoint endpoint_of(const wire::ServerUrl& url) { return {url.host, url.port, url.tls}; }
