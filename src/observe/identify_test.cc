@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const wire::ServerUrl kUrl{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .text = "http://127.0.0.1:8080"};
+const wire::ServerUrl kUrl{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
 
 Identity identify(TestServer& server, wire::ServerUrl url = kUrl, wire::Headers headers = {}) {
     Identity identity;

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 struct Watch {
     TestServer server;
     answer::ServerFacts facts;
-    wire::ServerUrl url{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .text = "http://127.0.0.1:8080"};
+    wire::ServerUrl url{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
     std::vector<answer::Sample> samples;
 
     void run(base::Duration time, std::size_t stop_after = 1'000'000) {

@@ -150,7 +150,7 @@ struct Trial {
             experiment.prompts.push_back(prompt);
         }
         plan(experiment, control, separate);
-        options.url = {.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .text = "http://127.0.0.1:8080"};
+        options.url = {.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
         options.control_url = options.url;
         if (separate) options.control_url.port = 8081;
         options.with_control = control;
