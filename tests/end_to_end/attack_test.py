@@ -79,12 +79,12 @@ class User(threading.Thread):
         self.now, self.gap_at = now, "quiet"  # what the attackers are at
         self.question = ["Name three rivers.", "Count to ten.", "What is a cat?", "Tell me about the sea."][number % 4]
         self.port, self.model, self.number = port, model, number
-        self.text, self.until, self.wrong, self.answers, self.gap = None, 0.0, [], 0, 0.0
+        self.text, self.until, self.wrong, self.answers, self.gap, self.first = None, 0.0, [], 0, 0.0, 0.0
 
     def ask(self):
-        """The text of one whole answer, and its longest gap, the first token's time among them."""
+        """The text of one whole answer, its longest gap between tokens, and the first one's time: who comes may have to wait for a place."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        text, done, gap, last = "", False, 0.0, time.monotonic()
+        text, done, gap, first, last = "", False, 0.0, None, time.monotonic()
         try:
             body = {"model": self.model, "messages": [{"role": "user", "content": self.question}], "stream": True, "temperature": 0, "max_tokens": 24}
             connection.request("POST", "/v1/chat/completions", json.dumps(body))
@@ -95,7 +95,11 @@ class User(threading.Thread):
                 if not line.startswith(b"data: "):
                     continue
                 now = time.monotonic()
-                gap, last = max(gap, now - last), now
+                if first is None:
+                    first = now - last
+                else:
+                    gap = max(gap, now - last)
+                last = now
                 if line.startswith(b"data: [DONE]"):
                     done = True
                     continue
@@ -108,18 +112,19 @@ class User(threading.Thread):
             connection.close()
         if not done:
             raise RuntimeError("no [DONE]")
-        return text, gap
+        return text, gap, first
 
     def run(self):
         while time.monotonic() < self.until:
             began = time.monotonic()
             try:
-                text, gap = self.ask()
+                text, gap, first = self.ask()
             except (OSError, RuntimeError, ValueError, http.client.HTTPException) as trouble:
                 self.wrong.append(f"user {self.number} at {self.now()}, after {time.monotonic() - began:.1f} s: {type(trouble).__name__} {trouble}")
                 time.sleep(0.2)
                 continue
             self.answers += 1
+            self.first = max(self.first, first)
             if gap > self.gap:
                 self.gap, self.gap_at = gap, self.now()
             if self.text is None:
@@ -208,7 +213,7 @@ class Attack(unittest.TestCase):
         peaks = [max((mib for mib, mark in zip(memory, marks) if mark == i), default=0) for i in range(done)]
         warm = max(peaks[: max(1, done // 2)], default=0)
         figures = (f"{side}: {done} rounds of attacks, {answers} honest answers, {len(wrong)} wrong; longest gap {gap:.2f} s at {gap_at} (quiet {quiet_gap:.2f} s, "
-                   f"noise {noise.longest:.2f} s); /health at most {slowest:.2f} s {during}; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
+                   f"noise {noise.longest:.2f} s), first token at most {max(user.first for user in users):.2f} s; /health at most {slowest:.2f} s {during}; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
                    f"by rounds {[round(peak) for peak in peaks]}")
         print(figures, flush=True)
         self.assertIsNone(ended, f"the process ended with {ended} at {rounds[-1:]}: {program.said()}")
@@ -234,7 +239,7 @@ class Attack(unittest.TestCase):
         with serve() as server, Liar() as first, Liar() as second, Liar(tells=False) as silent, tempfile.TemporaryDirectory() as room:
             model = json.loads(get(server.port, "/v1/models")[1])["data"][0]["id"]
             config = pathlib.Path(room) / "gateway.toml"
-            config.write_text(f'continuation = true\nheartbeat = "1s"\n[output]\nmax_tokens = {MAX_OUTPUT}\n[deadlines]\nidle = "5s"\n'
+            config.write_text(f'continuation = true\nheartbeat = "1s"\n[output]\nmax_tokens = {MAX_OUTPUT}\n[deadlines]\nidle = "30s"\n'
                               f'[[upstream]]\nurl = "http://127.0.0.1:{server.port}"\nmodels = ["{model}"]\n'
                               f'[[upstream]]\nurl = "{first.url}"\nmodels = ["liar"]\n[[upstream]]\nurl = "{second.url}"\nmodels = ["liar"]\n'
                               f'[[upstream]]\nurl = "{silent.url}"\nmodels = ["silent"]\nlearn = false\n', encoding="utf-8")

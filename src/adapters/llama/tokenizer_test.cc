@@ -199,6 +199,11 @@ TEST(Tokenizer, WhatSurelyFillsTheWindowIsNotRead) {
     const auto talk = chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", text}}, least).value();
     EXPECT_TRUE(talk.tokens.empty());
     EXPECT_GE(talk.surely, least);
+    const ChatTemplate refuses = ChatTemplate::parse("{{ raise_exception('it was run') }}", {"", false}, {"", false}).value();
+    EXPECT_FALSE(chat_tokens(refuses, tokenizer, std::vector<answer::Message>{{"user", "hello"}}, least));
+    EXPECT_TRUE(chat_tokens(refuses, tokenizer, std::vector<answer::Message>{{"user", text}}, least)) << "no template runs over what cannot fit";
+    const std::string blanks(200'000, '\n');
+    EXPECT_FALSE(chat_tokens(refuses, tokenizer, std::vector<answer::Message>{{"user", blanks}}, least)) << "a template may trim it";
     EXPECT_FALSE(chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", "hello"}}, least).value().surely);
 }
 
