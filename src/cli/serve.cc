@@ -76,10 +76,10 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host), (*serving)->port()) << std::flush;
 
-    int interrupted = 0;
+    int signals = 0, interrupted = 0;
     const auto watch = loop.watch_signals([&](int interrupts) {
         interrupted = interrupts;
-        if (interrupts > 1) return loop.stop();  // a second Ctrl-C: do not wait
+        if (++signals > 1) return loop.stop();  // a second signal: do not wait
         if (!options->quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
         (*serving)->drain();
     });

@@ -71,10 +71,9 @@ base::Result<void> read_kv(const ServeWords& words, llama::LoadOptions& out) {
 base::Result<std::optional<base::Duration>> read_target(const std::string& text, const std::string& flag) {
     if (text == "none") return std::nullopt;
     const auto number = whole_number(text);
-    auto target = parse_duration(number ? text + "ms" : text, flag);
-    if (!target) return std::unexpected(target.error());
-    if (*target <= base::Duration::zero()) return base::usage_error(flag + " wants a time above 0", "for example 200 (milliseconds), 2s, or none");
-    return *target;
+    const auto target = parse_duration(number ? text + "ms" : text, flag);
+    if (target && *target > base::Duration::zero()) return *target;
+    return base::usage_error(fmt::format("{} {}: a time above 0 is wanted", flag, text), "for example 200 (milliseconds), 2s, or none");
 }
 
 base::Result<void> check_numbers(const ServeWords& words) {

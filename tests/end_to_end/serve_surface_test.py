@@ -315,6 +315,20 @@ class Surface(unittest.TestCase):
         self.assertEqual(error["fullstop"]["stop"]["cause"], "aborted_by_server")
         self.assertIn("drain limit of 1 s", error["message"])
 
+    def test_a_second_sigterm_does_not_wait_for_the_answers(self):
+        server = Server("--drain", "60s", "--max-sequences", "1", "--kv-tokens", "4096", "--threads", "1")
+        with concurrent.futures.ThreadPoolExecutor(1) as user:
+            job = user.submit(server.chat, {"stream": True, "logit_bias": {"2": -100, "0": -100}, "messages": [{"role": "user", "content": "Write a long story."}]}, key=None)
+            time.sleep(1)
+            began = time.monotonic()
+            for _ in range(2):
+                server.process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+            server.process.wait(30)
+            self.assertLess(time.monotonic() - began, 25, "it waited for the answer")
+            self.assertNotIn("[DONE]", job.result()[2])
+        server.ended()
+
     # --- what keeps it from starting ----------------------------------------------------------------------------------
     def test_what_keeps_it_from_starting_is_named(self):
         file = lambda name, content: (self.folder / name).write_bytes(content) and str(self.folder / name)
