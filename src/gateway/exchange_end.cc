@@ -77,7 +77,8 @@ void Exchange::fault(std::string_view what, base::Instant at, std::string& out) 
     const std::string words = fmt::format("a fault of this gateway: {}", what.substr(0, kMaxDetailBytes));
     if (between_parts()) return give_up(words, at, out);
     End end = end_before_head(Stop::kFault, words);
-    if (!begun_) return fail_before_head(std::move(end), status_before_head(end, Stop::kFault), out);
+    const int status = status_before_head(end, Stop::kFault);
+    if (!begun_) return fail_before_head(std::move(end), status, out);
     if (client_framing_ == ClientFraming::kChunked && is_stream(form_)) out += wire::chunk(in_band(end, numbers(), shape_, form_, tail_));
     end.answer = work_.answer;
     end_ = std::move(end);
