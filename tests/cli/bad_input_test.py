@@ -200,19 +200,19 @@ class BadInput(unittest.TestCase):
                 while True:
                     connection.sendall(piece)
             with self.subTest(name=name):
-                answers = self.probe_within(700, servers.with_models(endless))["answers"]
+                answers = self.probe_within(400, servers.with_models(endless))["records"]
                 self.assertTrue(answers)
                 ended = [a for a in answers if "is larger than" in json.dumps(a)]
                 self.assertGreaterEqual(len(ended), 1, answers[0])
                 for answer in ended:
-                    self.assertEqual(answer["cause"]["id"] if isinstance(answer.get("cause"), dict) else answer["cause"], "measurement_artefact")
+                    self.assertEqual(answer["cause"], "measurement_artefact")
 
     def test_files_without_end_are_refused(self):
         for words in (["probe", "http://127.0.0.1:9", "--prompts", "/dev/zero"], ["gateway", "--config", "/dev/zero"], ["report", "/dev/zero"],
                       ["simulate", "--trace", "/dev/zero"]):
             with self.subTest(words=words):
                 self.expect(self.run_fullstop(*words), 2, "/dev/zero is larger than any")
-        self.assertIn("prompts", self.run_fullstop("probe", "http://127.0.0.1:9", "--prompts", "/dev/stdin", input='{"prompt":7}\n').stderr)
+        self.assertIn("/dev/stdin, line 1", self.run_fullstop("probe", "http://127.0.0.1:9", "--prompts", "/dev/stdin", input='{"prompt":7}\n').stderr)
 
     def test_a_key_that_a_server_repeats_is_not_shown_and_not_stored(self):
         def repeat(connection):

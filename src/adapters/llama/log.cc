@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "base/printable.h"
 
@@ -42,11 +44,13 @@ void on_log(ggml_log_level level, const char* text, void*) {
 /// libllama stops the process where it cannot go on, mostly for want of memory. Said in one line, without the debugger that
 /// it would start; the exit code is that of an internal limit (5 in the contract).
 void on_abort(const char* message) {
+    std::string_view words = message;
+    words.remove_prefix(words.substr(0, words.find(':')).rfind('/') + 1);  // the folder of the machine that built it
     std::fprintf(
         stderr,
         "fullstop: libllama cannot go on: %s\n  if memory is short, give fewer --kv-tokens or a smaller model; if not, report this line and the model's "
         "name\n",
-        base::printable(message).c_str());
+        base::printable(words).c_str());
     std::fflush(nullptr);
     std::_Exit(5);
 }
