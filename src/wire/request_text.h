@@ -17,7 +17,7 @@ struct ServerUrl {
     std::uint16_t port = 80;
     bool tls = false;
     std::string base_path;
-    std::string query;  ///< sent with each request, "" or with its `?`; it may hold a key and is never shown
+    std::string query{};  ///< sent with each request, "" or with its `?`; it may hold a key and is never shown
     std::string text;   ///< as the user gave it, without credentials and query
 };
 
