@@ -18,7 +18,7 @@ struct ServerUrl {
     bool tls = false;
     std::string base_path;
     std::string query{};  ///< sent with each request, "" or with its `?`; it may hold a key and is never shown
-    std::string text;   ///< as the user gave it, without credentials and query
+    std::string text;     ///< as the user gave it, without credentials and query
 };
 
 /// Errors: usage, naming what is wrong (no scheme, https without port is 443, unknown scheme, credentials inside).
