@@ -40,7 +40,7 @@ def exchange(port, data, patience=2.0):
             pass
 
 
-def at_once(port, requests, patience=2.0):
+def at_once(port, requests, patience=1.0):
     threads = [threading.Thread(target=exchange, args=(port, data, patience), daemon=True) for data in requests]
     for thread in threads:
         thread.start()
@@ -83,13 +83,13 @@ EVIL_NUMBERS = ["9223372036854775807", "9223372036854775800", "-9223372036854775
 def evil_numbers(port, model):
     names = ("max_tokens", "max_completion_tokens", "n", "seed", "top_logprobs", "temperature")
     for name in names:
-        at_once(port, [post(raw_chat(model, f'"{name}":{number}')) for number in EVIL_NUMBERS], 0.5)
+        at_once(port, [post(raw_chat(model, f'"{name}":{number}')) for number in EVIL_NUMBERS], 0.3)
 
 
 def limits_told_twice(port, model):
     bodies = ['"max_tokens":1,"max_tokens":5000', '"max_tokens":1,"max_completion_tokens":5000', r'"max\u005ftokens":5000', '"max_tokens":5000.5',
               '"max_tokens":1,"options":{"num_predict":5000}', '"max_tokens":5000/**/', '"max_tokens":5000,"x":"\\ud800"', '"x":NaN,"max_tokens":5000']
-    at_once(port, [post(raw_chat(model, body)) for body in bodies], 0.5)
+    at_once(port, [post(raw_chat(model, body)) for body in bodies], 0.3)
 
 
 def strange_bodies(port, model):
@@ -106,7 +106,7 @@ def big_bodies(port, model):
              b'{"messages":[{"role":"user","content":"' + b"a" * 8_000_000 + b'"}]}',
              b'{"messages":[{"role":"user","content":"x"}],"logit_bias":{' + b'"1":1,' * 1_300_000 + b'"2":1}}']
     for body in small:
-        exchange(port, post(body), 1.0)
+        exchange(port, post(body), 0.7)
 
 
 def unfinished_bodies(port, model):
@@ -137,14 +137,14 @@ def strange_heads(port, model):
         b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 200,
         post({"messages": USER, "stream": True, "max_tokens": 2}, version="1.0"),
         b"GET http://x/metrics HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\n\r\n",
-        post({"messages": USER, "max_tokens": 1}, headers="Content-Type: text/plain\r\nOrigin: http://evil\r\n")], 0.5)
+        post({"messages": USER, "max_tokens": 1}, headers="Content-Type: text/plain\r\nOrigin: http://evil\r\n")], 0.3)
 
 
 def strange_paths(port, model):
     paths = ["/v1/chat/completion%73", "/v1/chat/%63ompletions", "/v1/chat/completions/", "/v1/chat/completions;x", "/v1/chat/completions#",
              "//v1//chat//completions", "/v1/./chat/completions", "/x/../v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/%00", "*", "/%",
              "http://x/v1/chat/completions"]
-    at_once(port, [post({"model": model, "messages": USER, "input": "x", "stream": True, "max_tokens": 5000}, path) for path in paths], 0.5)
+    at_once(port, [post({"model": model, "messages": USER, "input": "x", "stream": True, "max_tokens": 5000}, path) for path in paths], 0.3)
 
 
 def who_does_not_read(port, model):
@@ -165,7 +165,7 @@ def schema_of(pattern):
 def patterns(port, model):
     del model
     for pattern in ("(a*|b*)" * 20, "(a*|b*)" * 64, "(a|b*)" * 64, "a?" * 128, "(a{0,50}){0,50}", "((a?b?){0,9}c?){0,99}"):
-        exchange(port, post(chat(temperature=1.5, response_format=schema_of(f"^{pattern}$"))), 0.5)
+        exchange(port, post(chat(temperature=1.5, response_format=schema_of(f"^{pattern}$"))), 0.3)
 
 
 def schemas(port, model):
@@ -176,7 +176,7 @@ def schemas(port, model):
         deep = {"anyOf": [deep, {"type": "array", "items": deep}]}
     self_like = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}}
     for schema in (wide, deep, self_like):
-        exchange(port, post(chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})), 0.5)
+        exchange(port, post(chat(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})), 0.3)
 
 
 # gateway ------------------------------------------------------------------------------------------------------------------------

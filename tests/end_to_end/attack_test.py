@@ -5,6 +5,7 @@ flat; /health answers; nothing goes upstream that the configuration forbids. FUL
 how long each side is attacked (20; the long form is 600). Attackers are a process of their own (attack_load.py), so that their work
 does not delay the honest users' clocks."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -23,7 +24,7 @@ FULLSTOP, MODEL = os.environ["FULLSTOP"], os.environ["MODEL"]
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "20"))
 SANITIZED = bool(os.environ.get("SANITIZED"))  # a sanitizer's memory and time are not the program's
 USERS = 4
-LONGEST_GAP_S = 1.0  # beyond the quiet one, and beyond what this machine took from a thread that only sleeps
+LONGEST_GAP_S = 1.0  # beyond the quiet one, without the time in which the program got no processor
 PEAK_MIB = 400       # above the quiet program: its budget for what others have it hold, and what reading takes
 GROWTH_MIB = 32      # of the peaks behind the first rounds
 MAX_OUTPUT = 200
@@ -76,7 +77,7 @@ class User(threading.Thread):
 
     def __init__(self, port, model, number, now=lambda: "quiet"):
         super().__init__(daemon=True)
-        self.now, self.gap_at = now, "quiet"  # what the attackers are at
+        self.now, self.gaps = now, []  # what the attackers are at; the longest gaps of each answer
         self.question = ["Name three rivers.", "Count to ten.", "What is a cat?", "Tell me about the sea."][number % 4]
         self.port, self.model, self.number = port, model, number
         self.text, self.until, self.wrong, self.answers, self.gap, self.first = None, 0.0, [], 0, 0.0, 0.0
@@ -97,8 +98,9 @@ class User(threading.Thread):
                 now = time.monotonic()
                 if first is None:
                     first = now - last
-                else:
-                    gap = max(gap, now - last)
+                elif now - last > gap:
+                    gap = now - last
+                    self.gaps.append((last, now, self.now()))
                 last = now
                 if line.startswith(b"data: [DONE]"):
                     done = True
@@ -125,26 +127,41 @@ class User(threading.Thread):
                 continue
             self.answers += 1
             self.first = max(self.first, first)
-            if gap > self.gap:
-                self.gap, self.gap_at = gap, self.now()
+            self.gap = max(self.gap, gap)
             if self.text is None:
                 self.text = text
             elif text != self.text:
                 self.wrong.append(f"user {self.number} at {self.now()}: {text!r} is not {self.text!r}")
 
 
-class Noise(threading.Thread):
-    """How long this machine keeps a thread waiting that only sleeps."""
+class Starvation(threading.Thread):
+    """How long threads of the programs stood ready and got no processor: on a busy machine, and beside their attackers, nobody is faster."""
 
-    def __init__(self):
+    def __init__(self, *pids):
         super().__init__(daemon=True)
-        self.longest, self.over = 0.0, False
+        self._pids, self._over, self._marks = pids, threading.Event(), [(time.monotonic(), 0.0)]
 
     def run(self):
-        while not self.over:
-            began = time.monotonic()
-            time.sleep(0.02)
-            self.longest = max(self.longest, time.monotonic() - began - 0.02)
+        while not self._over.wait(0.02):
+            self._marks.append((time.monotonic(), self._waited()))
+
+    def _waited(self):
+        total = 0
+        for pid in self._pids:
+            for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(OSError, IndexError):
+                    total += int(task.read_text(encoding="ascii").split()[1])
+        return total / 1e9
+
+    def stop(self):
+        self._over.set()
+        self.join()
+
+    def between(self, begin, end):
+        """Seconds; what is asked for lies between marks, so those around it count."""
+        before = [waited for at, waited in self._marks if at <= begin][-1:]
+        behind = [waited for at, waited in self._marks if at >= end][:1] or [self._marks[-1][1]]
+        return max(0.0, behind[0] - before[0]) if before else 0.0
 
 
 def together(users, seconds, now=lambda: "quiet"):
@@ -161,7 +178,7 @@ def together(users, seconds, now=lambda: "quiet"):
 class Attack(unittest.TestCase):
     maxDiff = None
 
-    def attacked(self, side, program, port, model, *words):
+    def attacked(self, side, program, port, model, *words, behind=()):
         """`program` under attack for SECONDS, beside honest users of the port."""
         quiet = [User(port, model, i) for i in range(USERS)]
         for seconds in (1, 4):  # the first answers warm the program up
@@ -170,9 +187,10 @@ class Attack(unittest.TestCase):
                 user.join(120)
                 self.assertEqual(user.wrong, [], f"{side}: not even in quiet")
         quiet_gap = max(user.gap for user in quiet)
+        pids = [program.process.pid, *behind]
         before = program.memory_mib()
-        noise = Noise()
-        noise.start()
+        starved = Starvation(*pids)
+        starved.start()
         rounds = []
         users = together(quiet, SECONDS, lambda: (rounds or ["the beginning"])[-1])
         load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("attack_load.py")), side, str(port), str(SECONDS), model, *map(str, words)],
@@ -189,6 +207,7 @@ class Attack(unittest.TestCase):
             except (OSError, http.client.HTTPException) as trouble:
                 status = repr(trouble)
             took = time.monotonic() - began
+            took -= starved.between(began, time.monotonic())
             if took > slowest:
                 slowest, during = took, rounds[-1:]
             if status != 200:
@@ -204,8 +223,8 @@ class Attack(unittest.TestCase):
         ended = program.process.poll()
         for user in users:
             user.join(120)
-        noise.over = True
-        gap, gap_at = max((user.gap, user.gap_at) for user in users)
+        starved.stop()
+        gap, gap_at = max(((end - begin - starved.between(begin, end), at) for user in users for begin, end, at in user.gaps), default=(0.0, "nothing"))
         answers = sum(user.answers for user in users)
         wrong = [words for user in users for words in user.wrong]
         # A round's own bodies are held for a moment, so peaks are compared: those of the rounds with each other.
@@ -213,7 +232,7 @@ class Attack(unittest.TestCase):
         peaks = [max((mib for mib, mark in zip(memory, marks) if mark == i), default=0) for i in range(done)]
         warm = max(peaks[: max(1, done // 2)], default=0)
         figures = (f"{side}: {done} rounds of attacks, {answers} honest answers, {len(wrong)} wrong; longest gap {gap:.2f} s at {gap_at} (quiet {quiet_gap:.2f} s, "
-                   f"noise {noise.longest:.2f} s), first token at most {max(user.first for user in users):.2f} s; /health at most {slowest:.2f} s {during}; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
+                   f"as the clock shows it {max(user.gap for user in users):.2f} s), first token at most {max(user.first for user in users):.2f} s; /health at most {slowest:.2f} s {during}; memory {before:.0f} MiB in quiet, at most {max(memory):.0f} MiB, "
                    f"by rounds {[round(peak) for peak in peaks]}")
         print(figures, flush=True)
         self.assertIsNone(ended, f"the process ended with {ended} at {rounds[-1:]}: {program.said()}")
@@ -223,7 +242,7 @@ class Attack(unittest.TestCase):
         self.assertGreater(len(rounds), 5, f"{figures}; the attacks themselves failed")
         if SANITIZED:
             return
-        allowed = quiet_gap + LONGEST_GAP_S + 2 * noise.longest
+        allowed = quiet_gap + LONGEST_GAP_S
         self.assertLessEqual(gap, allowed, figures)
         self.assertLessEqual(slowest, allowed, figures)
         self.assertLessEqual(max(memory), before + PEAK_MIB, figures)
@@ -244,7 +263,7 @@ class Attack(unittest.TestCase):
                               f'[[upstream]]\nurl = "{first.url}"\nmodels = ["liar"]\n[[upstream]]\nurl = "{second.url}"\nmodels = ["liar"]\n'
                               f'[[upstream]]\nurl = "{silent.url}"\nmodels = ["silent"]\nlearn = false\n', encoding="utf-8")
             with Program("gateway", "--config", str(config)) as front:
-                self.attacked("gateway", front, front.port, model, front.process.pid)
+                self.attacked("gateway", front, front.port, model, front.process.pid, behind=[server.process.pid])
             for liar in (first, second, silent):
                 self.assertEqual([body for body in liar.asked if not within(body)][:3], [], "asked for more than [output] max_tokens")
 
