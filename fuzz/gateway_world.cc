@@ -20,20 +20,15 @@ constexpr std::int64_t kOutputLimit = 64, kWindow = 4096, kQueueTokens = 4'000'0
 
 bool has(std::string_view words, std::string_view word) { return words.find(word) != std::string_view::npos; }
 
-/// The largest limit on output tokens that a server would read in a body; -1 when one means "none".
+/// The largest limit on output tokens that a server of an OpenAI path would read in a body; -1 when one means "none".
 double largest_limit(const boost::json::value& body) {
     double out = 0;
-    const auto look = [&](const boost::json::object& object) {
-        for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict", "num_predict", "max_new_tokens"})
-            if (const auto* value = object.if_contains(name); value != nullptr && value->is_number()) {
-                const auto number = value->to_number<double>();
-                out = number < 0 || out < 0 ? -1 : std::max(out, number);
-            }
-    };
     if (!body.is_object()) return out;
-    look(body.get_object());
-    for (const auto* name : {"options", "parameters", "sampling_params"})
-        if (const auto* part = body.get_object().if_contains(name); part != nullptr && part->is_object()) look(part->get_object());
+    for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict", "max_output_tokens"})
+        if (const auto* value = body.get_object().if_contains(name); value != nullptr && value->is_number()) {
+            const auto number = value->to_number<double>();
+            out = number < 0 || out < 0 ? -1 : std::max(out, number);
+        }
     return out;
 }
 

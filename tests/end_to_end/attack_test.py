@@ -276,9 +276,7 @@ def within(body):
         return True
     if not isinstance(read, dict):
         return True
-    limits = [read.get(name) for name in ("max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens")]
-    options = read.get("options")
-    limits += [options.get("num_predict")] if isinstance(options, dict) else []
+    limits = [read.get(name) for name in ("max_tokens", "max_completion_tokens", "n_predict", "max_output_tokens")]
     return all(not isinstance(limit, (int, float)) or 0 <= limit <= MAX_OUTPUT for limit in limits)
 
 
