@@ -27,7 +27,7 @@ for target in "${targets[@]}"; do
     seeds=("build-fuzz/seeds/$target")
     [[ ! -d fuzz/seeds/$target ]] || seeds+=("fuzz/seeds/$target")
     echo "$target: $seconds s"
-    "build-fuzz/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=512 -max_len=16384 -use_value_profile=1 -entropic_scale_per_exec_time=1 \
+    "build-fuzz/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=512 -max_len=16384 -entropic_scale_per_exec_time=1 \
         -dict=fuzz/words.dict -print_final_stats=1 -artifact_prefix="build-fuzz/findings/$target-" "build-fuzz/corpus/$target" "${seeds[@]}" \
         >"build-fuzz/$target.log" 2>&1 ||
         { status=1; echo "$target: FINDING" >&2; grep -aE 'finding:|took|ERROR|Test unit|SUMMARY' "build-fuzz/$target.log" >&2; }
