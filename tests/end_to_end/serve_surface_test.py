@@ -238,7 +238,7 @@ class Surface(unittest.TestCase):
             (400, "POST", chat, {"messages": QUESTION, "response_format": {"type": "yaml"}}, ["response_format.type"]),
             (400, "POST", chat, {"messages": QUESTION, "response_format": form({"type": "object", "properties": {"a/b": {"pattern": "(?=x)"}}})}, ["/properties/a~1b", "pattern"]),
             (400, "POST", chat, {"messages": QUESTION, "response_format": form({"$ref": "https://example.org/s"})}, ["nothing else is fetched"]),
-            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"enum": [str(i) for i in range(150_000)]})}, ["131072"]),
+            (400, "POST", chat, {"messages": QUESTION, "response_format": form({"enum": [str(i) for i in range(150_000)]})}, ["65536"]),
             (400, "POST", chat, {"messages": QUESTION, "response_format": form({"enum": ["x" * (1 << 20)]})}, ["131072"]),
             (400, "POST", chat, {"messages": QUESTION, "response_format": form({"anyOf": [{"type": "array", "items": {"$ref": "#"}}] * 2})}, ["begin alike"]),
             (400, "POST", chat, {"messages": QUESTION, "grammar": "root ::= \"a\""}, ["grammar"]),
@@ -318,7 +318,8 @@ class Surface(unittest.TestCase):
     def test_a_second_sigterm_does_not_wait_for_the_answers(self):
         server = Server("--drain", "60s", "--max-sequences", "1", "--kv-tokens", "4096", "--threads", "1")
         with concurrent.futures.ThreadPoolExecutor(1) as user:
-            job = user.submit(server.chat, {"stream": True, "logit_bias": {"2": -100, "0": -100}, "messages": [{"role": "user", "content": "Write a long story."}]}, key=None)
+            job = user.submit(server.chat, {"stream": True, "max_tokens": 3000, "logit_bias": {"2": -100, "0": -100}, "messages": [
+                {"role": "user", "content": "Write a long story."}]}, key=None)
             time.sleep(1)
             began = time.monotonic()
             for _ in range(2):
@@ -326,7 +327,10 @@ class Surface(unittest.TestCase):
                 time.sleep(0.3)
             server.process.wait(30)
             self.assertLess(time.monotonic() - began, 25, "it waited for the answer")
-            self.assertNotIn("[DONE]", job.result()[2])
+            try:
+                self.assertNotIn("[DONE]", job.result()[2])
+            except ConnectionResetError:
+                pass  # as hard an end as a cut can have
         server.ended()
 
     # --- what keeps it from starting ----------------------------------------------------------------------------------
