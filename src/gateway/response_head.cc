@@ -31,6 +31,13 @@ std::string_view final_head(std::string_view raw) {
     }
 }
 
+/// What a field may be called (RFC 9110, 5.6.2); a line of another name is none, and readers differ in what they make of it.
+bool is_token(std::string_view name) {
+    return !name.empty() && std::ranges::all_of(name, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view("!#$%&'*+-.^_`|~").contains(c);
+    });
+}
+
 }  // namespace
 
 std::string_view content_encoding(const wire::ResponseHead& head) {
@@ -79,7 +86,7 @@ std::string client_head(std::string_view raw, const wire::ResponseHead& head, Cl
         if (colon == std::string_view::npos || line.front() == ' ' || line.front() == '\t') continue;
         const std::string name = lower(trim(line.substr(0, colon)));
         const bool replaced = std::ranges::any_of(ours, [&](const auto& each) { return lower(each.first) == name; });
-        if (replaced || name.empty() || is_hop_by_hop(name, connection) || (name == "content-length" && !keep_length)) continue;
+        if (replaced || !is_token(name) || is_hop_by_hop(name, connection) || (name == "content-length" && !keep_length)) continue;
         out.append(trim(line.substr(0, colon))).append(": ").append(trim(line.substr(colon + 1))).append("\r\n");
     }
     for (const auto& [name, value] : ours) out.append(name).append(": ").append(value).append("\r\n");

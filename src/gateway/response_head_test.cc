@@ -39,6 +39,13 @@ TEST(ResponseHead, WithANulOrABareCarriageReturnIsRefused) {
     EXPECT_THAT(relayed("POST", "/v1/embeddings", "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\n{}").raw, StartsWith("HTTP/1.1 502 "));
 }
 
+TEST(ResponseHead, ALineThatIsNoFieldDoesNotGoOn) {
+    for (const auto* line : {"0 e{d\"%type\":\"message_start\"}", "X Y: z", "X\xFF: z", "(x): z", ": z", "no colon"}) {
+        const Seen seen = relayed("GET", "/x", head("Content-Type: text/plain\r\n" + std::string(line) + "\r\nX-A: b\r\nContent-Length: 2\r\n") + "ok");
+        EXPECT_THAT(seen.raw, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("X-A: b"), EndsWith("ok"), Not(HasSubstr(line)))) << line;
+    }
+}
+
 TEST(ResponseHead, A204NamesNoLength) {
     const Seen seen = relayed("POST", "/v1/embeddings", head("Content-Length: 5\r\nX-A: b\r\n", "204 No Content"));
     EXPECT_THAT(seen.raw, AllOf(StartsWith("HTTP/1.1 204 "), HasSubstr("X-A: b"), Not(HasSubstr("ength"))));

@@ -506,6 +506,8 @@ RC_GTEST_PROP(TruthMatrixProperty, StoppingAnywhereNeverLooksWhole, ()) {
     const std::size_t every = *rc::gen::inRange<std::size_t>(1, 80);
     const Seen seen = relay(dialect, upstream.substr(0, stop), after, every);
     std::string facts = plain(pieces);  // the line ends behind the last event add nothing
+    // Some servers write [DONE] behind the own end of Responses, which says all without it.
+    if (dialect.path.ends_with("/responses")) facts = facts.substr(0, facts.find("data: [DONE]"));
     facts.resize(facts.find_last_not_of('\n') + 1);
     const bool all_facts_came = seen.body().find(facts) != std::string::npos;
     RC_ASSERT(all_facts_came || !looks_whole(dialect, seen));
