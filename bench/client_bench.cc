@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "adapters/asio/client/host.h"
 #include "adapters/asio/clock.h"
-#include "adapters/asio/host.h"
 #include "adapters/asio/process.h"
 #include "net/limits.h"
 #include "wire/answer_reader.h"

@@ -18,8 +18,8 @@
 
 #include "adapters/llama/backend.h"
 #include "base/random.h"
+#include "engine/cost/measure_passes.h"
 #include "engine/engine.h"
-#include "engine/measure_passes.h"
 
 namespace {
 

@@ -9,14 +9,15 @@
 #include <string>
 
 #include "wire/answer_reader.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
+#include "tests/support/source_dir.h"
 
 namespace {
 
 using namespace fullstop;
 
 std::string load(const std::string& name) {
-    std::ifstream file(FULLSTOP_SOURCE_DIR "/tests/golden/captures/" + name, std::ios::binary);
+    std::ifstream file(tests::source_dir() / ("tests/golden/captures/" + name), std::ios::binary);
     std::stringstream text;
     text << file.rdbuf();
     return text.str();

@@ -4,7 +4,7 @@
 
 #include "cuts.h"
 #include "watch.h"
-#include "wire/capture.h"
+#include "wire/captures/capture.h"
 
 namespace {
 

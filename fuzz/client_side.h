@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "adapters/asio/request_reader.h"
+#include "adapters/asio/server/request_reader.h"
 #include "net/service.h"
 
 namespace fullstop::fuzz {

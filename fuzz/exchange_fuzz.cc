@@ -5,7 +5,7 @@
 
 #include "cuts.h"
 #include "gateway/gateway.h"
-#include "wire/http_framing.h"
+#include "wire/http/http_framing.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "cuts.h"
-#include "wire/http_framing.h"
+#include "wire/http/http_framing.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "gateway_world.h"
 #include "script.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cuts.h"
-#include "gateway/request_head.h"
+#include "gateway/request/request_head.h"
 #include "script.h"
 #include "watch.h"
 

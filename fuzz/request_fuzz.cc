@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/asio/request_reader.h"
+#include "adapters/asio/server/request_reader.h"
 #include "cuts.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/llama/grammar.h"
+#include "adapters/llama/text/grammar.h"
 #include "base/random.h"
 #include "engine/limits.h"
 #include "schema/grammar.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "client_side.h"
-#include "engine/http_service.h"
+#include "engine/http/http_service.h"
 #include "engine/test_backend.h"
 #include "script.h"
 #include "watch.h"

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <ostream>
 
-#include "cli/gateway.h"
+#include "cli/gateway/gateway.h"
 #include "cli/nearest_word.h"
-#include "cli/probe.h"
-#include "cli/report.h"
-#include "cli/serve.h"
-#include "cli/simulate.h"
+#include "cli/probe/probe.h"
+#include "cli/probe/report.h"
+#include "cli/serve/serve.h"
+#include "cli/simulate/simulate.h"
 #include "cli/version.h"
 
 namespace fullstop::cli {

@@ -12,10 +12,10 @@
 #include <system_error>
 
 #include "report/csv.h"
-#include "report/document.h"
+#include "report/json/document.h"
+#include "report/json/run_json.h"
 #include "report/junit.h"
 #include "report/markdown.h"
-#include "report/run_json.h"
 
 namespace fullstop::cli {
 namespace {

@@ -12,9 +12,9 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "base/units.h"
-#include "engine/block_pool.h"
-#include "engine/sampler.h"
-#include "engine/token_logprobs.h"
+#include "engine/sampling/sampler.h"
+#include "engine/sampling/token_logprobs.h"
+#include "engine/scheduling/block_pool.h"
 
 namespace fullstop::engine {
 

@@ -16,8 +16,8 @@
 #include "answer/request.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "engine/block_pool.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
+#include "engine/scheduling/block_pool.h"
 
 namespace fullstop::engine {
 

@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-#include "engine/admission.h"
 #include "engine/answer_end.h"
 #include "engine/backend.h"
-#include "engine/block_pool.h"
-#include "engine/host_memory.h"
+#include "engine/cost/ttft_forecast.h"
 #include "engine/limits.h"
-#include "engine/pacing.h"
-#include "engine/prefix_cache.h"
-#include "engine/ranking.h"
-#include "engine/sequence.h"
-#include "engine/slo.h"
-#include "engine/ttft_forecast.h"
+#include "engine/scheduling/admission.h"
+#include "engine/scheduling/block_pool.h"
+#include "engine/scheduling/host_memory.h"
+#include "engine/scheduling/pacing.h"
+#include "engine/scheduling/prefix_cache.h"
+#include "engine/scheduling/ranking.h"
+#include "engine/scheduling/sequence.h"
+#include "engine/scheduling/slo.h"
 
 namespace fullstop::engine {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/http_service.h"
+#include "engine/http/http_service.h"
 #include "engine/test_backend.h"
 #include "wire/answer_reader.h"
 

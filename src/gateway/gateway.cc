@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "gateway/request_head.h"
+#include "gateway/request/request_head.h"
 #include "net/limits.h"
-#include "wire/request_path.h"
+#include "wire/http/request_path.h"
 
 namespace fullstop::gateway {
 namespace {

@@ -20,15 +20,15 @@
 #include <vector>
 
 #include "base/random.h"
-#include "gateway/budget.h"
-#include "gateway/exchange.h"
+#include "gateway/budget/budget.h"
+#include "gateway/budget/shared_budget.h"
+#include "gateway/exchange/exchange.h"
 #include "gateway/fault.h"
 #include "gateway/limits.h"
-#include "gateway/metrics.h"
-#include "gateway/placement.h"
+#include "gateway/metrics/metrics.h"
+#include "gateway/placement/placement.h"
+#include "gateway/placement/queue.h"
 #include "gateway/policy.h"
-#include "gateway/queue.h"
-#include "gateway/shared_budget.h"
 #include "net/event.h"
 #include "net/service.h"
 

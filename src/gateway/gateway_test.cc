@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
-#include "gateway/error_body.h"
-#include "gateway/request_head.h"
+#include "gateway/ending/error_body.h"
+#include "gateway/request/request_head.h"
 #include "gateway/test_crowd.h"
 #include "gateway/test_upstream.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
 namespace {

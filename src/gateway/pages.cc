@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "gateway/gateway.h"
-#include "gateway/request_head.h"
+#include "gateway/request/request_head.h"
 #include "net/limits.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "gateway/limits.h"
 #include "serving/access.h"
-#include "wire/request_text.h"
+#include "wire/http/request_text.h"
 
 namespace fullstop::gateway {
 

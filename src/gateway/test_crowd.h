@@ -10,7 +10,7 @@
 
 #include "gateway/gateway.h"
 #include "gateway/test_upstream.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
 

@@ -10,7 +10,7 @@
 
 #include "gateway/gateway.h"
 #include "wire/answer_reader.h"
-#include "wire/http_framing.h"
+#include "wire/http/http_framing.h"
 
 namespace fullstop::gateway {
 

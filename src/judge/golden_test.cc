@@ -8,12 +8,13 @@
 #include <sstream>
 
 #include "judge/verdict.h"
-#include "wire/capture.h"
+#include "wire/captures/capture.h"
+#include "tests/support/source_dir.h"
 
 namespace fullstop::judge {
 namespace {
 
-std::string folder() { return std::string(FULLSTOP_SOURCE_DIR) + "/tests/golden/captures/"; }
+std::string folder() { return tests::source_dir() / "tests/golden/captures/"; }
 
 std::string file(const std::string& name) {
     std::ifstream in(folder() + name, std::ios::binary);

@@ -6,12 +6,12 @@
 #include <map>
 #include <set>
 
-#include "judge/arm.h"
-#include "judge/claim.h"
-#include "judge/control.h"
-#include "judge/end_kind.h"
-#include "judge/own_end.h"
-#include "judge/readings.h"
+#include "judge/causes/claim.h"
+#include "judge/levels/arm.h"
+#include "judge/levels/control.h"
+#include "judge/population/readings.h"
+#include "judge/signs/end_kind.h"
+#include "judge/signs/own_end.h"
 #include "judge/verdict.h"
 
 namespace fullstop::judge {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "net/event.h"
-#include "wire/http_framing.h"
+#include "wire/http/http_framing.h"
 
 namespace fullstop::observe {
 

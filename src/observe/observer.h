@@ -9,7 +9,7 @@
 
 #include "answer/run.h"
 #include "net/event.h"
-#include "wire/request_text.h"
+#include "wire/http/request_text.h"
 
 namespace fullstop::observe {
 

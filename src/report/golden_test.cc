@@ -8,12 +8,13 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "report/csv.h"
+#include "report/json/run_json.h"
 #include "report/junit.h"
 #include "report/markdown.h"
-#include "report/run_json.h"
 #include "report/sample_document.h"
 #include "report/terminal.h"
 #include "report/text.h"
+#include "tests/support/source_dir.h"
 
 namespace fullstop::report {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void expect_golden(const std::string& name, const std::string& text) {
-    const fs::path golden = fs::path(FULLSTOP_SOURCE_DIR) / "tests" / "golden" / "report" / name;
+    const fs::path golden = tests::source_dir() / "tests" / "golden" / "report" / name;
     std::ifstream file(golden, std::ios::binary);
     const std::string wanted(std::istreambuf_iterator<char>(file), {});
     if (wanted == text) return;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "report/document.h"
+#include "report/json/document.h"
 
 namespace fullstop::report {
 

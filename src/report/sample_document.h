@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "report/document.h"
+#include "report/json/document.h"
 
 namespace fullstop::report::sample {
 

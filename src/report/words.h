@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/document.h"
+#include "report/json/document.h"
 
 namespace fullstop::report {
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "schema/text_pattern.h"
+#include "schema/pattern/text_pattern.h"
 
 namespace fullstop::schema {
 

@@ -7,7 +7,7 @@
 #include "net/service.h"
 #include "serving/api_keys.h"
 #include "serving/browser_guard.h"
-#include "wire/request_text.h"
+#include "wire/http/request_text.h"
 
 namespace fullstop::serving {
 

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "wire/body_reader.h"
-#include "wire/dialects.h"
-#include "wire/http_framing.h"
-#include "wire/json.h"
+#include "wire/dialects/dialects.h"
+#include "wire/dialects/transcript.h"
+#include "wire/http/http_framing.h"
+#include "wire/json/json.h"
 #include "wire/limits.h"
 #include "wire/stream_shape.h"
-#include "wire/transcript.h"
 
 namespace fullstop::wire {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "answer/record.h"
 #include "base/time.h"
-#include "wire/transcript.h"
+#include "wire/dialects/transcript.h"
 
 namespace fullstop::wire {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/sse.h"
+#include "wire/http/sse.h"
 
 namespace fullstop::wire {
 

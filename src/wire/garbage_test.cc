@@ -3,7 +3,7 @@
 #include <rapidcheck.h>
 
 #include "base/random.h"
-#include "wire/capture.h"
+#include "wire/captures/capture.h"
 #include "wire/wire_samples.h"
 
 namespace fullstop::wire {

@@ -11,12 +11,13 @@
 
 #include "answer/record.h"
 #include "wire/answer_reader.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
+#include "tests/support/source_dir.h"
 
 namespace fullstop::wire {
 
 inline std::string golden(const std::string& name) {
-    std::ifstream file(FULLSTOP_SOURCE_DIR "/tests/golden/captures/" + name, std::ios::binary);
+    std::ifstream file(tests::source_dir() / ("tests/golden/captures/" + name), std::ios::binary);
     EXPECT_TRUE(file) << name;
     std::stringstream text;
     text << file.rdbuf();

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "adapters/asio/loop.h"
-#include "adapters/asio/server.h"
+#include "adapters/asio/server/server.h"
 #include "probe/schedule.h"
-#include "simulator/scenario.h"
-#include "simulator/scripted_server.h"
+#include "simulator/plants/scenario.h"
+#include "simulator/server/scripted_server.h"
 
 namespace {
 

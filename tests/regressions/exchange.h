@@ -9,7 +9,7 @@
 
 #include "judge/verdict.h"
 #include "wire/answer_reader.h"
-#include "wire/response_text.h"
+#include "wire/http/response_text.h"
 
 namespace fullstop::regressions {
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "adapters/asio/channel.h"
-#include "adapters/asio/stamp.h"
+#include "adapters/asio/client/stamp.h"
 
 namespace fullstop::adapters::asio {
 namespace {

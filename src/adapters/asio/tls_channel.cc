@@ -11,7 +11,7 @@
 #include <fmt/core.h>
 
 #include "adapters/asio/channel.h"
-#include "adapters/asio/stamp.h"
+#include "adapters/asio/client/stamp.h"
 #include "base/assert.h"
 
 namespace fullstop::adapters::asio {

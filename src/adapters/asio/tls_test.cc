@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "adapters/asio/channel.h"
-#include "adapters/asio/host.h"
+#include "adapters/asio/client/host.h"
 #include "adapters/asio/process.h"
-#include "adapters/asio/server.h"
+#include "adapters/asio/server/server.h"
 #include "adapters/asio/test_peer.h"
 
 namespace fullstop::adapters::asio {

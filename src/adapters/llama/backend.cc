@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/llama/chat_template.h"
-#include "adapters/llama/grammar.h"
 #include "adapters/llama/kv_cells.h"
-#include "adapters/llama/loading.h"
+#include "adapters/llama/model/loading.h"
 #include "adapters/llama/pass.h"
-#include "adapters/llama/tokenizer.h"
+#include "adapters/llama/text/chat_template.h"
+#include "adapters/llama/text/grammar.h"
+#include "adapters/llama/text/tokenizer.h"
 #include "base/assert.h"
 
 namespace fullstop::adapters::llama {

@@ -15,6 +15,7 @@
 #include "adapters/llama/places.h"
 #include "base/random.h"
 #include "engine/engine.h"
+#include "tests/support/source_dir.h"
 
 namespace fullstop::adapters::llama {
 namespace {
@@ -23,8 +24,8 @@ using answer::Cause;
 using base::Tokens;
 using engine::SequenceId;
 
-const std::filesystem::path kModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-const std::filesystem::path kSlidingWindowModel = std::filesystem::path(FULLSTOP_SOURCE_DIR) / ".deps/models/gemma-3-270m.Q4_K_M.gguf";
+const std::filesystem::path kModel = tests::source_dir() / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+const std::filesystem::path kSlidingWindowModel = tests::source_dir() / ".deps/models/gemma-3-270m.Q4_K_M.gguf";
 
 TEST(Places, IdsInUseHaveNoHoles) {
     Places places;

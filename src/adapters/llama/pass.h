@@ -3,7 +3,7 @@
 
 #include <llama.h>
 
-#include "adapters/llama/loading.h"
+#include "adapters/llama/model/loading.h"
 #include "base/assert.h"
 #include "engine/backend.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/block_pool.h"
+#include "engine/scheduling/block_pool.h"
 
 namespace fullstop::adapters::llama {
 

@@ -15,7 +15,7 @@
 
 #include "adapters/redis/resp.h"
 #include "adapters/redis/script_call.h"
-#include "gateway/shared_budget.h"
+#include "gateway/budget/shared_budget.h"
 #include "net/event.h"
 
 namespace fullstop::adapters::redis {

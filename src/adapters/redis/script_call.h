@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "adapters/redis/resp.h"
-#include "gateway/shared_budget.h"
+#include "gateway/budget/shared_budget.h"
 
 namespace fullstop::adapters::redis {
 

@@ -1,0 +1,216 @@
+// One request's life between its client and an upstream: it may wait, it is passed on, bytes of the upstream come in and
+// bytes for the client go out, piece by piece, and at the end the judgement of truth.h is carried out.
+//
+// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is held back for it. Until the
+// first byte of a response went on, the request may be tried elsewhere. A client that asked for a stream may get the head
+// early (heartbeats while it waits); from then on every failure is told inside the stream.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "answer/record.h"
+#include "base/time.h"
+#include "gateway/budget/output_limit.h"
+#include "gateway/ending/deadlines.h"
+#include "gateway/ending/error_body.h"
+#include "gateway/ending/held_end.h"
+#include "gateway/ending/json_depth.h"
+#include "gateway/ending/truth.h"
+#include "gateway/exchange/continuation.h"
+#include "gateway/exchange/response_head.h"
+#include "gateway/placement/placement.h"
+#include "net/memory_budget.h"
+#include "net/service.h"
+#include "wire/answer_reader.h"
+#include "wire/http/http_framing.h"
+
+namespace fullstop::gateway {
+
+/// What the policy of the moment of its arrival decides about one request.
+struct Terms {
+    Deadlines deadlines;
+    std::optional<base::Duration> heartbeat;
+    bool retry = true;
+    bool continuation = false;
+    bool own_keys = false;  ///< the client's key was the gateway's: a server gets its own one
+};
+
+/// As many bytes as the end of an event can have.
+inline constexpr std::size_t kTailBytes = 4;
+
+std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
+
+class Exchange {
+public:
+    Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms, base::Instant now);
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    const Work& work() const { return work_; }
+    const std::string& request_id() const { return request_id_; }
+    const std::string& method() const { return request_.method; }
+    std::size_t body_bytes() const { return body().size(); }
+    std::size_t asked_bytes() const { return asked_bytes_; }  ///< of the body as it came
+    /// Until a response has begun; false when there is no room for it.
+    bool hold_body(net::MemoryBudget& memory, base::Instant now) {
+        kept_ = net::MemoryBudget::Hold(memory);
+        continuation_bytes_ = continuation_ ? body_bytes() : 0;
+        return kept_.resize(body_bytes() + continuation_bytes_, now);
+    }
+    /// Lowers the request's own limit; before it is sent.
+    void limit_output(const OutputLimit& limit);
+    std::optional<std::int64_t> max_tokens() const { return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens; }
+
+    // Where it goes. `others`: a further upstream could take it.
+    void send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others, base::Instant at);
+    void back_in_queue();
+    UpstreamId upstream() const { return upstream_; }
+    const std::string& upstream_name() const { return upstream_name_; }
+    std::int64_t need() const { return need_; }
+    const std::set<UpstreamId>& tried() const { return tried_; }
+    /// Head and body for the upstream, once it is connected.
+    net::Send first_bytes(net::ConnectionId connection);
+    /// What else it wants to say on the same connection, once.
+    std::string further_bytes() { return std::exchange(further_, {}); }
+
+    // An answer whose server died, and whose rest another one may write (continuation.h; the steps are in exchange_part.cc)
+    bool between_parts() const { return died_.has_value(); }
+    /// The same model, and a kind of server that can be asked for the rest.
+    bool may_write_the_rest(const Upstream& upstream) const;
+    /// Nobody does: it ends as its server left it.
+    void give_up(std::string_view why, base::Instant at, std::string& out);
+
+    /// Each appends bytes for the client. After over() none is called again.
+    void received(std::string_view bytes, base::Instant at, std::string& out);
+    /// Reads the copy of what the last received() passed on; call it while those bytes live, and before anything else.
+    void read_on(std::string& out);
+    void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
+    /// The drain limit of the whole gateway is over.
+    void shut_down(base::Duration limit, base::Instant at, std::string& out);
+    /// What was done for it threw an exception: it ends, as a fault of this gateway.
+    void fault(std::string_view what, base::Instant at, std::string& out);
+    /// The same without a word, when not even that could be said.
+    void drop();
+    void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
+    /// It was never passed on. `retry_after` absent: asking again is of no use.
+    void refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out);
+    /// Time has passed: a heartbeat, or the end by one of the clocks.
+    void on_time(base::Instant now, std::string& out);
+    /// When it next wants to hear of time.
+    std::optional<base::Instant> next_time(base::Instant now) const;
+
+    bool over() const { return end_.has_value(); }
+    const End& end() const { return *end_; }
+    /// This attempt failed before anything of a response went on; it may be made at another upstream.
+    bool wants_another() const { return wants_another_; }
+    bool waiting() const { return clocks_.waiting(); }
+    bool begun() const { return begun_; }
+    /// Of its first part.
+    base::Duration queued(base::Instant now) const { return queued_before_.value_or(clocks_.queued(now)); }
+    base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
+    const answer::Record& record() const { return record_; }
+    std::size_t seams() const { return parts_.size() - (between_parts() ? 1 : 0); }
+    /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
+    std::int64_t used_tokens() const;
+    /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its client left.
+    answer::Record as_record(base::Instant origin, base::Instant now, const std::optional<End>& end) const;
+    /// After over(): the client's connection may carry a next request.
+    bool keep_alive() const { return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose; }
+    /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt, is followed by another one.
+    bool upstream_reusable() const { return upstream_reusable_ && end_->whole; }
+
+    /// Where only the close ends the body, an orderly close would say "whole".
+    net::CloseKind close_kind() const { return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst : net::CloseKind::kFin; }
+
+    /// The client takes nothing: the upstream is not read meanwhile, and its silence is not counted.
+    void hold(bool on, base::Instant at);
+    std::size_t relayed() const { return relayed_; }  ///< bytes of the body
+
+private:
+    bool may_try_elsewhere() const { return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts; }
+    bool hold_reading();
+    /// Why a response with this head is not passed on, if it is not.
+    std::optional<std::pair<Stop, std::string>> unfit_head() const;
+    void begin_response(std::string& out);
+    void begin_behind_heartbeats(std::string& out);
+    void commit(base::Instant now, std::string& out);
+    void finish(Stop stop, std::string detail, std::string& out);
+    void finish_late_error(const End& end, std::string& out);
+    void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
+    void relay(std::string_view body, std::string& out);
+    void pass_to_client(std::string_view body, std::string& out);
+    void read_held_end(std::string& out);
+    void finish_held_end(End& end, std::string& out);
+    bool inside_event() const;
+    bool leaves_the_rest(Stop stop, const std::string& detail);
+    void read_template(std::string_view bytes, std::string& out);
+    std::string template_request() const;
+    void declare_seam(std::string& out);
+    End judged(Stop stop, std::string detail) const;
+    void read_copy(std::string_view bytes);
+    std::string describe(Stop stop, std::string_view words) const;
+    AnswerNumbers numbers() const;
+    wire::Headers own_headers() const;
+    std::optional<base::Instant> next_heartbeat() const;
+
+    const std::string& body() const { return large_body_ ? *large_body_ : request_.body; }
+
+    net::ServiceRequest request_;
+    std::size_t asked_bytes_;
+    std::shared_ptr<const std::string> large_body_;  ///< once it was sent: it is held once, whoever else still sends it
+    std::size_t continuation_bytes_ = 0;             ///< a copy of it, for as long as the answer may be continued
+    net::MemoryBudget::Hold kept_;                   ///< its body, then what is kept of the answer in reading
+    std::string request_id_;
+    Work work_;
+    ErrorShape shape_;
+    std::optional<base::Duration> total_, heartbeat_;
+    bool terms_retry_, own_keys_;
+    std::optional<OutputLimit> limit_;
+    bool head_only_, keep_alive_, close_asked_, reads_;
+    Clocks clocks_;
+    base::Instant now_, sent_;  ///< sent_: something last went to the client
+
+    UpstreamId upstream_ = 0;
+    wire::ServerUrl url_;
+    std::string upstream_name_;
+    std::int64_t need_ = 0;
+    std::set<UpstreamId> tried_;
+    bool others_ = false, wants_another_ = false;
+
+    answer::Record record_;
+    std::unique_ptr<wire::AnswerReader> reader_;
+    wire::HttpFraming framing_;
+    std::string raw_head_, tail_;
+    std::string_view unread_;  ///< passed on, and not yet read for its facts
+    bool begun_ = false, held_ = false, upstream_reusable_ = false;
+    bool committed_ = false;           ///< the gateway gave out a head of its own
+    std::optional<std::string> late_;  ///< behind it: the body of a response that is no stream
+    BodyForm form_ = BodyForm::kOther;
+    JsonDepth json_;
+    std::optional<HeldEnd> held_end_;  ///< of a stream
+    ClientFraming client_framing_ = ClientFraming::kNone;
+    std::size_t relayed_ = 0;
+    std::optional<CutBy> cut_by_;
+    std::optional<End> end_;
+
+    /// How a part ended whose rest is to come from elsewhere.
+    struct Died {
+        End end;
+        std::string upstream;
+        std::string chunk_tail;
+    };
+    std::unique_ptr<Continuation> continuation_;  ///< null: not wanted, or not possible for this request
+    std::optional<Died> died_;                    ///< until the next part begins
+    std::optional<base::Duration> queued_before_;
+    std::vector<answer::Record> parts_;  ///< those that ended before the one under way, or wanted
+    bool asks_template_ = false;
+    std::string template_reply_, further_;
+};
+
+}  // namespace fullstop::gateway
