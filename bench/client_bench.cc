@@ -1,9 +1,11 @@
-// What does our client cost, and how exact are its moments? The real host and the real reader against mock_sse_server on
-// the other core: CPU per streamed event (paced and in bulk), and the error of receive stamps against the moments that
-// the server wrote into its events, kernel against user space, idle and beside a process that burns the same core.
-// Prints one JSON document a line. CPU figures hold on a busy machine too; errors are the machine's as much as ours.
+// What does our client cost, and how exact are its moments? The real host and the real reader
+// against mock_sse_server on the other core: CPU per streamed event (paced and in bulk), and the
+// error of receive stamps against the moments that the server wrote into its events, kernel against
+// user space, idle and beside a process that burns the same core. Prints one JSON document a line.
+// CPU figures hold on a busy machine too; errors are the machine's as much as ours.
 //
-//   client_bench MOCK_SSE_SERVER [--streams 8] [--paced-events 300] [--bulk-events 20000] [--gap-ms 10]
+//   client_bench MOCK_SSE_SERVER [--streams 8] [--paced-events 300] [--bulk-events 20000] [--gap-ms
+//   10]
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -38,10 +40,12 @@ struct Settings {
     long paced_events = 300, bulk_events = 20000, gap_ms = 10;
 };
 
-/// One exchange per stream, all at once; each read goes to the reader, as in a probe, and moves a silence timer.
+/// One exchange per stream, all at once; each read goes to the reader, as in a probe, and moves a
+/// silence timer.
 class Streams final : public net::Part {
 public:
-    Streams(std::uint16_t port, int count, bool with_errors) : port_(port), with_errors_(with_errors), open_(count) {
+    Streams(std::uint16_t port, int count, bool with_errors)
+        : port_(port), with_errors_(with_errors), open_(count) {
         for (int i = 0; i < count; ++i) {
             records.push_back(std::make_unique<answer::Record>());
             readers_.push_back(std::make_unique<wire::AnswerReader>(*records.back()));
@@ -50,8 +54,11 @@ public:
     void start(base::Instant now, net::Actions& out) override {
         started_ = now;
         for (net::ConnectionId id = 0; id < readers_.size(); ++id) {
-            out.push_back(net::Connect{id, {.host = "127.0.0.1", .port = port_}, net::kConnectTimeout});
-            out.push_back(net::Send{id, "POST /v1/chat/completions HTTP/1.1\r\nHost: mock\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"});
+            out.push_back(
+                net::Connect{id, {.host = "127.0.0.1", .port = port_}, net::kConnectTimeout});
+            out.push_back(net::Send{id,
+                                    "POST /v1/chat/completions HTTP/1.1\r\nHost: "
+                                    "mock\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"});
         }
     }
     void on(const net::Event& event, net::Actions& out) override {
@@ -80,12 +87,16 @@ private:
     /// Events cut by a read are passed over: their moment is that of the next read.
     void note_errors(std::string_view bytes, base::Instant at) {
         constexpr std::string_view kMark = "\"content\":\"";
-        for (std::size_t found = bytes.find(kMark); found != std::string_view::npos; found = bytes.find(kMark, found + 1)) {
+        for (std::size_t found = bytes.find(kMark); found != std::string_view::npos;
+             found = bytes.find(kMark, found + 1)) {
             const std::string_view rest = bytes.substr(found + kMark.size());
             const std::size_t end = rest.find(' ');
             if (end == std::string_view::npos || end == 0 || end > 19) continue;
-            const long long stamp = std::strtoll(std::string(rest.substr(0, end)).c_str(), nullptr, 10);
-            if (stamp > 0) errors_us.push_back(static_cast<double>(at.time_since_epoch().count() - stamp) / 1000.0);
+            const long long stamp =
+                std::strtoll(std::string(rest.substr(0, end)).c_str(), nullptr, 10);
+            if (stamp > 0)
+                errors_us.push_back(static_cast<double>(at.time_since_epoch().count() - stamp) /
+                                    1000.0);
         }
     }
 
@@ -99,7 +110,9 @@ private:
 double cpu_seconds() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -111,7 +124,8 @@ double peak_mb() {
     return 0;
 }
 
-std::unique_ptr<rim::Child> start(const std::string& program, std::vector<std::string> arguments, std::uint16_t* port = nullptr) {
+std::unique_ptr<rim::Child> start(const std::string& program, std::vector<std::string> arguments,
+                                  std::uint16_t* port = nullptr) {
     auto child = rim::Child::start({.program = program, .arguments = std::move(arguments)});
     if (!child) {
         fmt::print(stderr, "client_bench: {}\n", child.error().message);
@@ -132,7 +146,10 @@ struct Measured {
 
 Measured run(const Settings& settings, long events, long gap_ms, bool kernel, bool with_errors) {
     std::uint16_t port = 0;
-    const auto mock = start(settings.mock, {"--events", std::to_string(events), "--gap-us", std::to_string(gap_ms * 1000), "--core", "1"}, &port);
+    const auto mock = start(settings.mock,
+                            {"--events", std::to_string(events), "--gap-us",
+                             std::to_string(gap_ms * 1000), "--core", "1"},
+                            &port);
     rim::Loop loop;
     auto host = rim::Host::create(loop, {.ca_file = {}, .kernel_stamps = kernel});
     Measured measured{.streams = std::make_unique<Streams>(port, settings.streams, with_errors)};
@@ -145,22 +162,31 @@ Measured run(const Settings& settings, long events, long gap_ms, bool kernel, bo
     return measured;
 }
 
-void report_cost(const Settings& settings, const char* mode, long events, long gap_ms, bool kernel) {
+void report_cost(const Settings& settings, const char* mode, long events, long gap_ms,
+                 bool kernel) {
     const Measured measured = run(settings, events, gap_ms, kernel, false);
     std::int64_t seen = 0;
     for (const auto& record : measured.streams->records) seen += record->text_events;
     fmt::print(
-        "{{\"bench\":\"client_cost\",\"mode\":\"{}\",\"clock\":\"{}\",\"streams\":{},\"gap_ms\":{},\"events\":{},\"reads\":{},\"complete\":{},"
-        "\"cpu_us_per_event\":{:.3f},\"cpu_us_per_read\":{:.3f},\"cpu_share\":{:.4f},\"events_per_s\":{:.0f},\"peak_rss_mb\":{:.1f}}}\n",
-        mode, kernel ? "kernel" : "user", settings.streams, gap_ms, seen, measured.streams->reads, seen == events * settings.streams ? "true" : "false",
-        measured.cpu_s * 1e6 / static_cast<double>(seen), measured.cpu_s * 1e6 / static_cast<double>(measured.streams->reads), measured.cpu_s / measured.wall_s,
-        static_cast<double>(seen) / measured.wall_s, peak_mb());
+        "{{\"bench\":\"client_cost\",\"mode\":\"{}\",\"clock\":\"{}\",\"streams\":{},\"gap_ms\":{},"
+        "\"events\":{},\"reads\":{},\"complete\":{},"
+        "\"cpu_us_per_event\":{:.3f},\"cpu_us_per_read\":{:.3f},\"cpu_share\":{:.4f},\"events_per_"
+        "s\":{:.0f},\"peak_rss_mb\":{:.1f}}}\n",
+        mode, kernel ? "kernel" : "user", settings.streams, gap_ms, seen, measured.streams->reads,
+        seen == events * settings.streams ? "true" : "false",
+        measured.cpu_s * 1e6 / static_cast<double>(seen),
+        measured.cpu_s * 1e6 / static_cast<double>(measured.streams->reads),
+        measured.cpu_s / measured.wall_s, static_cast<double>(seen) / measured.wall_s, peak_mb());
 }
 
-/// The least any client can do: wait, receive, forget. What the machine itself costs, in the same run.
+/// The least any client can do: wait, receive, forget. What the machine itself costs, in the same
+/// run.
 void report_floor(const Settings& settings, long events, long gap_ms) {
     std::uint16_t port = 0;
-    const auto mock = start(settings.mock, {"--events", std::to_string(events), "--gap-us", std::to_string(gap_ms * 1000), "--core", "1"}, &port);
+    const auto mock = start(settings.mock,
+                            {"--events", std::to_string(events), "--gap-us",
+                             std::to_string(gap_ms * 1000), "--core", "1"},
+                            &port);
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -170,7 +196,9 @@ void report_floor(const Settings& settings, long events, long gap_ms) {
     for (int i = 0; i < settings.streams; ++i) {
         const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         constexpr std::string_view kRequest = "POST / HTTP/1.1\r\n\r\n";
-        if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::send(fd, kRequest.data(), kRequest.size(), 0) < 0) std::exit(1);
+        if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+            ::send(fd, kRequest.data(), kRequest.size(), 0) < 0)
+            std::exit(1);
         epoll_event wanted{.events = EPOLLIN, .data = {.fd = fd}};
         epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted);
     }
@@ -187,8 +215,11 @@ void report_floor(const Settings& settings, long events, long gap_ms) {
     }
     ::close(epoll);
     const double events_sent = static_cast<double>(events * settings.streams);
-    fmt::print("{{\"bench\":\"client_floor\",\"mode\":\"{}\",\"streams\":{},\"gap_ms\":{},\"events\":{:.0f},\"cpu_us_per_event\":{:.3f}}}\n",
-               gap_ms == 0 ? "bulk" : "paced", settings.streams, gap_ms, events_sent, (cpu_seconds() - cpu) * 1e6 / events_sent);
+    fmt::print(
+        "{{\"bench\":\"client_floor\",\"mode\":\"{}\",\"streams\":{},\"gap_ms\":{},\"events\":{:."
+        "0f},\"cpu_us_per_event\":{:.3f}}}\n",
+        gap_ms == 0 ? "bulk" : "paced", settings.streams, gap_ms, events_sent,
+        (cpu_seconds() - cpu) * 1e6 / events_sent);
 }
 
 void report_errors(const Settings& settings, bool kernel, bool loaded) {
@@ -197,12 +228,19 @@ void report_errors(const Settings& settings, bool kernel, bool loaded) {
     const Measured measured = run(settings, settings.paced_events, settings.gap_ms, kernel, true);
     auto& errors = measured.streams->errors_us;
     std::sort(errors.begin(), errors.end());
-    const auto at = [&](double q) { return errors.empty() ? 0.0 : errors[static_cast<std::size_t>(q * static_cast<double>(errors.size() - 1))]; };
+    const auto at = [&](double q) {
+        return errors.empty()
+                   ? 0.0
+                   : errors[static_cast<std::size_t>(q * static_cast<double>(errors.size() - 1))];
+    };
     fmt::print(
-        "{{\"bench\":\"stamp_error\",\"clock\":\"{}\",\"cpu_load\":{},\"streams\":{},\"gap_ms\":{},\"events\":{},\"kernel_share\":{:.4f},"
+        "{{\"bench\":\"stamp_error\",\"clock\":\"{}\",\"cpu_load\":{},\"streams\":{},\"gap_ms\":{},"
+        "\"events\":{},\"kernel_share\":{:.4f},"
         "\"error_us\":{{\"min\":{:.1f},\"p50\":{:.1f},\"p99\":{:.1f},\"max\":{:.1f}}}}}\n",
         kernel ? "kernel" : "user", loaded, settings.streams, settings.gap_ms, errors.size(),
-        static_cast<double>(measured.streams->kernel_reads) / static_cast<double>(measured.streams->reads), at(0), at(0.5), at(0.99), at(1));
+        static_cast<double>(measured.streams->kernel_reads) /
+            static_cast<double>(measured.streams->reads),
+        at(0), at(0.5), at(0.99), at(1));
 }
 
 void pin_to_core(std::size_t core) {
@@ -218,7 +256,11 @@ int main(int argc, char** argv) {
     pin_to_core(0);
     if (argc == 2 && std::string_view(argv[1]) == "--burn")
         for (volatile std::uint64_t work = 0;; work = work + 1) continue;
-    if (argc < 2) return fmt::print(stderr, "usage: client_bench MOCK_SSE_SERVER [--streams N] [--paced-events N] [--bulk-events N] [--gap-ms N]\n"), 2;
+    if (argc < 2)
+        return fmt::print(stderr,
+                          "usage: client_bench MOCK_SSE_SERVER [--streams N] [--paced-events N] "
+                          "[--bulk-events N] [--gap-ms N]\n"),
+               2;
     Settings settings{.mock = argv[1], .self = argv[0]};
     for (int i = 2; i + 1 < argc; i += 2) {
         const std::string_view name = argv[i];
@@ -229,9 +271,11 @@ int main(int argc, char** argv) {
         if (name == "--gap-ms") settings.gap_ms = value;
     }
     report_floor(settings, settings.paced_events, settings.gap_ms);
-    for (const bool kernel : {true, false}) report_cost(settings, "paced", settings.paced_events, settings.gap_ms, kernel);
+    for (const bool kernel : {true, false})
+        report_cost(settings, "paced", settings.paced_events, settings.gap_ms, kernel);
     report_floor(settings, settings.bulk_events, 0);
-    for (const bool kernel : {true, false}) report_cost(settings, "bulk", settings.bulk_events, 0, kernel);
+    for (const bool kernel : {true, false})
+        report_cost(settings, "bulk", settings.bulk_events, 0, kernel);
     for (const bool loaded : {false, true})
         for (const bool kernel : {true, false}) report_errors(settings, kernel, loaded);
     return 0;

@@ -1,10 +1,13 @@
-// What does the engine make of the model? Tokens a second at batch 1, 2, 4, 8, the share of a step that is not the model's,
-// what seven running answers feel of a long prompt that arrives, and how many texts one prompt and seed get in many loads, in
-// a pool too small for them. No network: Backend and Engine in one thread.
-// Prints one JSON document a line; bench/engine.py runs it beside llama-batched-bench of the same source.
+// What does the engine make of the model? Tokens a second at batch 1, 2, 4, 8, the share of a step
+// that is not the model's, what seven running answers feel of a long prompt that arrives, and how
+// many texts one prompt and seed get in many loads, in a pool too small for them. No network:
+// Backend and Engine in one thread. Prints one JSON document a line; bench/engine.py runs it beside
+// llama-batched-bench of the same source.
 //
-//   engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off] [--threads 2]
-//                [--batches 1,2,4,8|none] [--prompt 128] [--tokens 128] [--long-prompt 900] [--itl-target MS] [--loads 0]
+//   engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off]
+//   [--threads 2]
+//                [--batches 1,2,4,8|none] [--prompt 128] [--tokens 128] [--long-prompt 900]
+//                [--itl-target MS] [--loads 0]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,7 +40,10 @@ struct Settings {
     int loads = 0;
 };
 
-base::Instant now() { return base::Instant(std::chrono::duration_cast<base::Duration>(std::chrono::steady_clock::now().time_since_epoch())); }
+base::Instant now() {
+    return base::Instant(std::chrono::duration_cast<base::Duration>(
+        std::chrono::steady_clock::now().time_since_epoch()));
+}
 
 class Clock final : public base::Clock {
 public:
@@ -58,7 +64,9 @@ std::string prompt_of(const engine::Backend& backend, std::int64_t length, int n
 class Bench {
 public:
     Bench(engine::Backend& backend, const Settings& settings)
-        : engine_(backend, {.host_memory = base::Bytes{0}, .itl_target = settings.itl_target, .cost = settings.itl_target ? costs(backend) : std::nullopt}) {
+        : engine_(backend, {.host_memory = base::Bytes{0},
+                            .itl_target = settings.itl_target,
+                            .cost = settings.itl_target ? costs(backend) : std::nullopt}) {
         for (engine::TokenId token = 0; token < backend.facts().vocabulary; ++token)
             if (backend.is_end(token)) sampling_.logit_bias.emplace_back(token, -1e9F);
         sampling_.temperature = 0;
@@ -69,7 +77,13 @@ public:
     Bench& operator=(const Bench&) = delete;
 
     void ask(engine::SequenceId id, std::string prompt, std::int64_t tokens) {
-        engine_.submit(now(), {.id = id, .arrived = now(), .prompt = std::move(prompt), .sampling = sampling_, .max_tokens = Tokens{tokens}}, events_);
+        engine_.submit(now(),
+                       {.id = id,
+                        .arrived = now(),
+                        .prompt = std::move(prompt),
+                        .sampling = sampling_,
+                        .max_tokens = Tokens{tokens}},
+                       events_);
     }
     /// False: nothing to do.
     bool step() {
@@ -92,7 +106,8 @@ private:
     /// As `fullstop serve` measures them when it starts.
     static std::optional<engine::CostModel> costs(engine::Backend& backend) {
         const Clock clock;
-        auto measured = engine::measure_passes(backend, clock, engine::kBriefly, [] { return false; }, [](double) {});
+        auto measured = engine::measure_passes(
+            backend, clock, engine::kBriefly, [] { return false; }, [](double) {});
         return engine::CostModel::fit(std::move(measured.passes)).value();
     }
 
@@ -104,11 +119,14 @@ private:
 
 void decode(engine::Backend& backend, const Settings& settings, int batch) {
     Bench bench(backend, settings);
-    for (int id = 1; id <= batch; ++id) bench.ask(static_cast<engine::SequenceId>(id), prompt_of(backend, settings.prompt, id), settings.tokens + 64);
+    for (int id = 1; id <= batch; ++id)
+        bench.ask(static_cast<engine::SequenceId>(id), prompt_of(backend, settings.prompt, id),
+                  settings.tokens + 64);
     const auto began = now();
     for (std::size_t first = 0; first < static_cast<std::size_t>(batch) && bench.step();)
         for (const auto& event : bench.take())
-            if (const auto* produced = std::get_if<engine::Produced>(&event)) first += !produced->gap;
+            if (const auto* produced = std::get_if<engine::Produced>(&event))
+                first += !produced->gap;
     const auto prefilled = now();
     bench.start_counting();
     for (std::int64_t i = 0; i < settings.tokens; ++i) bench.step();
@@ -116,8 +134,10 @@ void decode(engine::Backend& backend, const Settings& settings, int batch) {
     fmt::print(
         R"({{"what":"decode","layout":"{}","kv_type":"{}","load_invariant":"{}","threads":{},"batch":{},"prefill_tokens_per_s":{:.1f},"tokens_per_s":{:.1f},"outside_share":{:.5f}}})"
         "\n",
-        backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant, backend.facts().threads, batch,
-        static_cast<double>(batch * settings.prompt) / seconds(prefilled - began), static_cast<double>(batch * settings.tokens) / taken,
+        backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant,
+        backend.facts().threads, batch,
+        static_cast<double>(batch * settings.prompt) / seconds(prefilled - began),
+        static_cast<double>(batch * settings.tokens) / taken,
         seconds(bench.outside()) / seconds(bench.outside() + bench.inside()));
     std::fflush(stdout);
 }
@@ -126,8 +146,10 @@ void decode(engine::Backend& backend, const Settings& settings, int batch) {
 void long_prompt(engine::Backend& backend, const Settings& settings) {
     constexpr engine::SequenceId kLong = 8;
     Bench bench(backend, settings);
-    const std::string question = prompt_of(backend, settings.long_prompt, kLong);  // which takes longer than a step
-    for (engine::SequenceId id = 1; id < kLong; ++id) bench.ask(id, prompt_of(backend, 32, static_cast<int>(id)), 400);
+    const std::string question =
+        prompt_of(backend, settings.long_prompt, kLong);  // which takes longer than a step
+    for (engine::SequenceId id = 1; id < kLong; ++id)
+        bench.ask(id, prompt_of(backend, 32, static_cast<int>(id)), 400);
     for (int i = 0; i < 60; ++i) bench.step();
     std::vector<double> before, during;
     const auto read = [&](std::vector<double>& into) {
@@ -135,7 +157,8 @@ void long_prompt(engine::Backend& backend, const Settings& settings) {
         for (const auto& event : bench.take())
             if (const auto* produced = std::get_if<engine::Produced>(&event)) {
                 first = first || produced->id == kLong;
-                if (produced->id != kLong && produced->gap) into.push_back(base::to_ms(*produced->gap));
+                if (produced->id != kLong && produced->gap)
+                    into.push_back(base::to_ms(*produced->gap));
             }
         return first;
     };
@@ -150,17 +173,21 @@ void long_prompt(engine::Backend& backend, const Settings& settings) {
     std::ranges::sort(before);
     std::ranges::sort(during);
     const auto at = [](const std::vector<double>& values, double q) {
-        return values.empty() ? 0 : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+        return values.empty()
+                   ? 0
+                   : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
     };
     fmt::print(
         R"({{"what":"long_prompt","layout":"{}","kv_type":"{}","threads":{},"prompt":{},"itl_target_ms":{:.0f},"itl_before_p50_ms":{:.1f},"itl_p50_ms":{:.1f},"itl_p99_ms":{:.1f},"itl_max_ms":{:.1f},"ttft_ms":{:.0f}}})"
         "\n",
-        backend.facts().layout, backend.facts().kv_type, backend.facts().threads, settings.long_prompt,
-        settings.itl_target ? base::to_ms(*settings.itl_target) : 0.0, at(before, 0.5), at(during, 0.5), at(during, 0.99), at(during, 1), ttft);
+        backend.facts().layout, backend.facts().kv_type, backend.facts().threads,
+        settings.long_prompt, settings.itl_target ? base::to_ms(*settings.itl_target) : 0.0,
+        at(before, 0.5), at(during, 0.5), at(during, 0.99), at(during, 1), ttft);
     std::fflush(stdout);
 }
 
-/// One question with one seed, alone and then in `loads` loads of seven others that come, are paused and leave at random.
+/// One question with one seed, alone and then in `loads` loads of seven others that come, are
+/// paused and leave at random.
 void distinct_texts(engine::Backend& backend, const Settings& settings) {
     constexpr engine::SequenceId kMeasured = 1;
     std::map<std::string, int> texts;
@@ -171,7 +198,8 @@ void distinct_texts(engine::Backend& backend, const Settings& settings) {
         engine::EngineEvents events;
         std::string text;
         bool ended = false;
-        const auto ask = [&](engine::SequenceId id, std::string question, double temperature, engine::Priority priority) {
+        const auto ask = [&](engine::SequenceId id, std::string question, double temperature,
+                             engine::Priority priority) {
             engine.submit(now(),
                           {.id = id,
                            .arrived = now(),
@@ -186,8 +214,11 @@ void distinct_texts(engine::Backend& backend, const Settings& settings) {
             engine.compute();
             engine.commit(now(), events);
             for (const auto& event : std::exchange(events, {})) {
-                if (const auto* produced = std::get_if<engine::Produced>(&event); produced && produced->id == kMeasured) text += produced->text;
-                if (const auto* over = std::get_if<engine::Ended>(&event); over && over->id == kMeasured) {
+                if (const auto* produced = std::get_if<engine::Produced>(&event);
+                    produced && produced->id == kMeasured)
+                    text += produced->text;
+                if (const auto* over = std::get_if<engine::Ended>(&event);
+                    over && over->id == kMeasured) {
                     text += over->text;
                     ended = true;
                     pauses += over->end.numbers.swaps + over->end.numbers.recomputes;
@@ -198,20 +229,27 @@ void distinct_texts(engine::Backend& backend, const Settings& settings) {
         const auto others = load == 0 ? 0U : 7U;
         const auto before = random.below(others + 1);
         for (engine::SequenceId id = 2; id < 2 + others; ++id) {
-            if (id - 2 == before) ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
-            ask(id, fmt::format("Tell me {} things about the number {}.", random.below(20), random.below(1000)), 0.8, engine::Priority::kNormal);
+            if (id - 2 == before)
+                ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
+            ask(id,
+                fmt::format("Tell me {} things about the number {}.", random.below(20),
+                            random.below(1000)),
+                0.8, engine::Priority::kNormal);
             for (auto steps = random.below(8); steps > 0; --steps) step();
         }
         if (before == others) ask(kMeasured, "Why is the sky blue?", 0.8, engine::Priority::kBatch);
         while (!ended && step())
-            if (random.below(25) == 0) engine.cancel(now(), 2 + random.below(others + 1), answer::Cause::kClientCancelled, "", events);
+            if (random.below(25) == 0)
+                engine.cancel(now(), 2 + random.below(others + 1), answer::Cause::kClientCancelled,
+                              "", events);
         ++texts[text];
         engine.cancel_all(now(), answer::Cause::kClientCancelled, "", events);
     }
-    fmt::print(R"({{"what":"distinct_texts","layout":"{}","kv_type":"{}","load_invariant":"{}","pool":{},"loads":{},"texts":{},"pauses_of_the_measured":{}}})"
-               "\n",
-               backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant, backend.facts().pool.count, settings.loads, texts.size(),
-               pauses);
+    fmt::print(
+        R"({{"what":"distinct_texts","layout":"{}","kv_type":"{}","load_invariant":"{}","pool":{},"loads":{},"texts":{},"pauses_of_the_measured":{}}})"
+        "\n",
+        backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant,
+        backend.facts().pool.count, settings.loads, texts.size(), pauses);
 }
 
 std::optional<Settings> read(int argc, char** argv) {
@@ -226,7 +264,8 @@ std::optional<Settings> read(int argc, char** argv) {
         const std::string_view name = argv[i], value = argv[i + 1];
         const auto number = [&] { return std::atol(argv[i + 1]); };
         if (name == "--layout")
-            settings.load.layout = value == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
+            settings.load.layout =
+                value == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
         else if (name == "--kv-type")
             settings.load.kv_type = value == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
         else if (name == "--load-invariant")
@@ -265,8 +304,10 @@ int main(int argc, char** argv) {
     const auto settings = read(argc, argv);
     if (!settings) {
         fmt::print(stderr,
-                   "engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off] [--threads N] [--batches 1,2,4,8|none]\n"
-                   "             [--prompt N] [--tokens N] [--long-prompt N, 0: without] [--itl-target MS] [--loads N] [--kv-tokens N]\n");
+                   "engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] "
+                   "[--load-invariant on|off] [--threads N] [--batches 1,2,4,8|none]\n"
+                   "             [--prompt N] [--tokens N] [--long-prompt N, 0: without] "
+                   "[--itl-target MS] [--loads N] [--kv-tokens N]\n");
         return 2;
     }
     auto backend = llama::load(settings->load);

@@ -1,13 +1,15 @@
-// A mock chat server for benchmarks: every connection gets the same answer as server-sent events, paced or as fast as the
-// client reads. One epoll loop and prepared bytes, so that it is never the bottleneck. Each text event carries the
-// server's CLOCK_MONOTONIC nanoseconds as its text: the client's receive moment minus that is the client's error.
-// GET /v1/models lists one model and says how many answers and text events were sent; other GETs but /health are refused.
-// Left out: what the request asks for (any POST will do), errors, other dialects.
+// A mock chat server for benchmarks: every connection gets the same answer as server-sent events,
+// paced or as fast as the client reads. One epoll loop and prepared bytes, so that it is never the
+// bottleneck. Each text event carries the server's CLOCK_MONOTONIC nanoseconds as its text: the
+// client's receive moment minus that is the client's error. GET /v1/models lists one model and says
+// how many answers and text events were sent; other GETs but /health are refused. Left out: what
+// the request asks for (any POST will do), errors, other dialects.
 //
 //   mock_sse_server [--port P] [--events N] [--gap-us G] [--first-us F] [--keep-alive 1] [--core C]
 //
-// G = 0: in bulk. F: pause before the first byte (some proxies lose a response that comes before they have sent the whole
-// request). With --keep-alive a connection carries further requests, unless one asks to close. Ends on SIGTERM.
+// G = 0: in bulk. F: pause before the first byte (some proxies lose a response that comes before
+// they have sent the whole request). With --keep-alive a connection carries further requests,
+// unless one asks to close. Ends on SIGTERM.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -38,7 +40,8 @@ struct Options {
     bool keep_alive = false;
 };
 
-/// Bytes prepared ahead of a client in bulk; enough for the kernel's buffers, little enough to be made in a millisecond.
+/// Bytes prepared ahead of a client in bulk; enough for the kernel's buffers, little enough to be
+/// made in a millisecond.
 constexpr std::size_t kBatchBytes = 64 * 1024;
 
 std::int64_t now_ns() {
@@ -55,28 +58,38 @@ std::string chunk(const std::string& event) {
 
 std::string event(const std::string& delta, const char* finish) {
     return chunk(
-        "data: {\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\",\"created\":1764460800,\"model\":\"mock-model-1b\","
+        "data: "
+        "{\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\","
+        "\"created\":1764460800,\"model\":\"mock-model-1b\","
         "\"system_fingerprint\":\"b1-mock\",\"choices\":[{\"index\":0,\"delta\":" +
         delta + ",\"logprobs\":null,\"finish_reason\":" + finish + "}]}\n\n");
 }
 
 std::string opening(bool keep) {
-    return std::string("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n") + (keep ? "" : "Connection: close\r\n") +
-           "\r\n" + event("{\"role\":\"assistant\",\"content\":\"\"}", "null");
+    return std::string(
+               "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+               "chunked\r\n") +
+           (keep ? "" : "Connection: close\r\n") + "\r\n" +
+           event("{\"role\":\"assistant\",\"content\":\"\"}", "null");
 }
-std::string text_event() { return event("{\"content\":\"" + std::to_string(now_ns()) + " \"}", "null"); }
+std::string text_event() {
+    return event("{\"content\":\"" + std::to_string(now_ns()) + " \"}", "null");
+}
 std::string closing(std::int64_t events) {
     const std::string count = std::to_string(events);
     return event("{}", "\"stop\"") +
            chunk(
-               "data: {\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\",\"created\":1764460800,\"model\":\"mock-model-1b\","
+               "data: "
+               "{\"id\":\"chatcmpl-bench-0123456789abcdef\",\"object\":\"chat.completion.chunk\","
+               "\"created\":1764460800,\"model\":\"mock-model-1b\","
                "\"choices\":[],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":" +
                count + ",\"total_tokens\":" + std::to_string(events + 16) + "}}\n\n") +
            chunk("data: [DONE]\n\n") + "0\r\n\r\n";
 }
 
 std::string plain(const char* status, const std::string& body) {
-    return std::string("HTTP/1.1 ") + status + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+    return std::string("HTTP/1.1 ") + status +
+           "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
            "\r\nConnection: close\r\n\r\n" + body;
 }
 
@@ -87,18 +100,22 @@ struct Stream {
     bool answering = false, opened = false, closing = false, keep = false;
 };
 
-/// Head and body have come. Only lengths are understood, and field names as common clients write them.
+/// Head and body have come. Only lengths are understood, and field names as common clients write
+/// them.
 bool is_whole(std::string_view request) {
     const auto end = request.find("\r\n\r\n");
     if (end == std::string_view::npos) return false;
     for (const std::string_view name : {"\r\nContent-Length: ", "\r\ncontent-length: "})
-        if (const auto at = request.find(name); at < end) return request.size() >= end + 4 + std::strtoul(request.data() + at + name.size(), nullptr, 10);
+        if (const auto at = request.find(name); at < end)
+            return request.size() >=
+                   end + 4 + std::strtoul(request.data() + at + name.size(), nullptr, 10);
     return true;
 }
 
 bool asks_to_close(std::string_view request) {
     const auto head = request.substr(0, request.find("\r\n\r\n"));
-    return head.find("onnection: close") != std::string_view::npos || head.find("onnection: Close") != std::string_view::npos;
+    return head.find("onnection: close") != std::string_view::npos ||
+           head.find("onnection: Close") != std::string_view::npos;
 }
 
 class Mock {
@@ -147,7 +164,9 @@ bool Mock::listen() {
     address.sin_port = htons(static_cast<std::uint16_t>(options_.port));
     socklen_t size = sizeof address;
     auto* plain = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_, plain, size) != 0 || ::listen(listener_, 4096) != 0 || ::getsockname(listener_, plain, &size) != 0) return false;
+    if (::bind(listener_, plain, size) != 0 || ::listen(listener_, 4096) != 0 ||
+        ::getsockname(listener_, plain, &size) != 0)
+        return false;
     std::printf("listening on http://127.0.0.1:%d\n", ntohs(address.sin_port));
     std::fflush(stdout);
     return true;
@@ -175,7 +194,9 @@ int Mock::run() {
             } else if (fd == timer_) {
                 tick();
             } else {
-                if ((ready[static_cast<std::size_t>(i)].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) readable(fd);
+                if ((ready[static_cast<std::size_t>(i)].events &
+                     ~static_cast<std::uint32_t>(EPOLLOUT)) != 0)
+                    readable(fd);
                 if (streams_.contains(fd)) write(fd);
             }
         }
@@ -221,8 +242,11 @@ void Mock::open(Stream& stream) {
 
 std::string Mock::plain_answer(std::string_view request) const {
     if (request.starts_with("GET /v1/models"))
-        return plain("200 OK", "{\"object\":\"list\",\"data\":[{\"id\":\"mock-model-1b\",\"object\":\"model\"}],\"answers\":" + std::to_string(answers_sent_) +
-                                   ",\"events\":" + std::to_string(events_sent_) + "}");
+        return plain("200 OK",
+                     "{\"object\":\"list\",\"data\":[{\"id\":\"mock-model-1b\",\"object\":"
+                     "\"model\"}],\"answers\":" +
+                         std::to_string(answers_sent_) +
+                         ",\"events\":" + std::to_string(events_sent_) + "}");
     if (request.starts_with("GET /health")) return plain("200 OK", "{\"status\":\"ok\"}");
     return plain("404 Not Found", "{}");
 }
@@ -254,7 +278,8 @@ void Mock::write(int fd) {
             if (options_.gap_ns != 0) return;
             refill(stream);
         }
-        const ssize_t put = ::send(fd, stream.unsent.data() + stream.sent, stream.unsent.size() - stream.sent, MSG_NOSIGNAL);
+        const ssize_t put = ::send(fd, stream.unsent.data() + stream.sent,
+                                   stream.unsent.size() - stream.sent, MSG_NOSIGNAL);
         if (put < 0 && errno == EAGAIN) return watch(fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
         if (put < 0) return drop(fd);
         stream.sent += static_cast<std::size_t>(put);
@@ -284,7 +309,9 @@ void Mock::tick() {
 
 void Mock::arm() {
     if (due_.empty()) return;
-    const itimerspec at{.it_interval = {}, .it_value = {.tv_sec = due_.top().first / 1'000'000'000, .tv_nsec = due_.top().first % 1'000'000'000}};
+    const itimerspec at{.it_interval = {},
+                        .it_value = {.tv_sec = due_.top().first / 1'000'000'000,
+                                     .tv_nsec = due_.top().first % 1'000'000'000}};
     timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 

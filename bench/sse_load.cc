@@ -1,9 +1,11 @@
-// A load of streamed chat answers for measuring what stands between client and mock_sse_server: N users, each asking again
-// as soon as its answer has ended, for S seconds. Every text event carries the moment it was sent, so each gives a one-way
-// delay. An answer counts as bad unless all its events, its finish reason, [DONE] and the last chunk came, in framing that
-// holds. Prints one JSON object. One epoll loop; ask sched_setscheduler for it from outside (chrt).
+// A load of streamed chat answers for measuring what stands between client and mock_sse_server: N
+// users, each asking again as soon as its answer has ended, for S seconds. Every text event carries
+// the moment it was sent, so each gives a one-way delay. An answer counts as bad unless all its
+// events, its finish reason, [DONE] and the last chunk came, in framing that holds. Prints one JSON
+// object. One epoll loop; ask sched_setscheduler for it from outside (chrt).
 //
-//   sse_load --port P --users N --seconds S --events E [--spread-us U] [--core C]    U: the users' first requests are spread over it
+//   sse_load --port P --users N --seconds S --events E [--spread-us U] [--core C]    U: the users'
+//   first requests are spread over it
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -45,7 +47,9 @@ struct Totals {
     std::vector<std::uint32_t> delays_ns, first_ns;
 };
 
-std::uint32_t clamp(std::int64_t ns) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, UINT32_MAX)); }
+std::uint32_t clamp(std::int64_t ns) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 0, UINT32_MAX));
+}
 
 /// One response: head, chunk framing, lines.
 class Answer {
@@ -77,7 +81,9 @@ public:
     }
     bool over() const { return over_; }
     bool closes() const { return closes_; }
-    bool whole(std::int64_t events) const { return over_ && events_ == events && finish_ == 1 && done_ == 1 && !error_; }
+    bool whole(std::int64_t events) const {
+        return over_ && events_ == events && finish_ == 1 && done_ == 1 && !error_;
+    }
 
 private:
     enum class State { kStatus, kHead, kSize, kData, kDataEnd, kTrailer };
@@ -87,12 +93,15 @@ private:
             case State::kStatus: state_ = State::kHead; return line_.starts_with("HTTP/1.1 200");
             case State::kHead:
                 if (line_.empty()) return state_ = State::kSize, chunked_;
-                std::ranges::transform(line_, line_.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+                std::ranges::transform(line_, line_.begin(), [](char c) {
+                    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+                });
                 chunked_ = chunked_ || line_ == "transfer-encoding: chunked";
                 closes_ = closes_ || line_ == "connection: close";
                 return true;
             case State::kSize: {
-                const auto [end, error] = std::from_chars(line_.data(), line_.data() + line_.size(), left_, 16);
+                const auto [end, error] =
+                    std::from_chars(line_.data(), line_.data() + line_.size(), left_, 16);
                 state_ = left_ == 0 ? State::kTrailer : State::kData;
                 return error == std::errc() && end == line_.data() + line_.size();
             }
@@ -125,7 +134,9 @@ private:
         error_ = error_ || line.find("\"error\"") != std::string_view::npos;
         if (line.find("\"finish_reason\":\"stop\"") != std::string_view::npos) ++finish_;
         const auto at = line.find(kContent);
-        if (at == std::string_view::npos || line.size() == at + kContent.size() || line[at + kContent.size()] == '"') return;
+        if (at == std::string_view::npos || line.size() == at + kContent.size() ||
+            line[at + kContent.size()] == '"')
+            return;
         std::int64_t stamp = 0;
         std::from_chars(line.data() + at + kContent.size(), line.data() + line.size(), stamp);
         totals.delays_ns.push_back(clamp(now - stamp));
@@ -150,7 +161,8 @@ struct User {
 
 class Load {
 public:
-    explicit Load(const Options& options) : options_(options), users_(static_cast<std::size_t>(options.users)) {}
+    explicit Load(const Options& options)
+        : options_(options), users_(static_cast<std::size_t>(options.users)) {}
     int run();
 
 private:
@@ -170,9 +182,11 @@ private:
 };
 
 std::string Load::request() const {
-    const std::string body = R"({"model":"mock-model-1b","stream":true,"max_tokens":512,"messages":[{"role":"user","content":"Name the planets in order."}]})";
-    return "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-           "\r\n\r\n" + body;
+    const std::string body =
+        R"({"model":"mock-model-1b","stream":true,"max_tokens":512,"messages":[{"role":"user","content":"Name the planets in order."}]})";
+    return "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+           "application/json\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 void Load::connect(std::size_t user) {
@@ -187,7 +201,9 @@ void Load::connect(std::size_t user) {
     address.sin_port = htons(static_cast<std::uint16_t>(options_.port));
     ++totals_.connects;
     u.connecting = true;
-    if (::connect(u.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS) std::perror("sse_load: connect");
+    if (::connect(u.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+        errno != EINPROGRESS)
+        std::perror("sse_load: connect");
     epoll_event e{};
     e.events = EPOLLIN | EPOLLOUT | EPOLLET;
     e.data.u64 = user;
@@ -198,7 +214,9 @@ void Load::ask(std::size_t user) {
     User& u = users_[user];
     u.waiting = true;
     u.answer.begin(now_ns());
-    if (::send(u.fd, request_.data(), request_.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request_.size())) ended(user, false, false);
+    if (::send(u.fd, request_.data(), request_.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request_.size()))
+        ended(user, false, false);
 }
 
 void Load::readable(std::size_t user) {
@@ -213,7 +231,9 @@ void Load::readable(std::size_t user) {
             return;
         }
         totals_.bytes += got;
-        if (!u.waiting || !u.answer.take({buffer, static_cast<std::size_t>(got)}, now_ns(), totals_)) return ended(user, false, false);
+        if (!u.waiting ||
+            !u.answer.take({buffer, static_cast<std::size_t>(got)}, now_ns(), totals_))
+            return ended(user, false, false);
         if (u.answer.over()) ended(user, u.answer.whole(options_.events), !u.answer.closes());
     }
 }
@@ -240,17 +260,22 @@ int Load::run() {
     begun_ = now_ns();
     until_ = begun_ + options_.seconds * 1'000'000'000;
     std::size_t started = 0;
-    const auto starts_at = [&](std::size_t user) { return begun_ + options_.spread_us * 1000 * static_cast<std::int64_t>(user) / options_.users; };
+    const auto starts_at = [&](std::size_t user) {
+        return begun_ +
+               options_.spread_us * 1000 * static_cast<std::int64_t>(user) / options_.users;
+    };
     std::vector<epoll_event> ready(256);
     while (true) {
         while (started < users_.size() && starts_at(started) <= now_ns()) connect(started++);
-        const bool busy = std::ranges::any_of(users_, [](const User& u) { return u.waiting || u.connecting; });
+        const bool busy =
+            std::ranges::any_of(users_, [](const User& u) { return u.waiting || u.connecting; });
         if (started == users_.size() && !busy) break;
         if (now_ns() > until_ + kPatienceNs) {
             for (const User& u : users_) totals_.bad += u.waiting, totals_.answers += u.waiting;
             break;
         }
-        const int count = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), started < users_.size() ? 0 : 100);
+        const int count = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()),
+                                     started < users_.size() ? 0 : 100);
         for (int i = 0; i < count; ++i) {
             const auto user = static_cast<std::size_t>(ready[static_cast<std::size_t>(i)].data.u64);
             const std::uint32_t events = ready[static_cast<std::size_t>(i)].events;
@@ -274,12 +299,15 @@ double percentile_us(std::vector<std::uint32_t> values, double share) {
 
 void Load::print() const {
     std::printf(
-        "{\"seconds\":%.3f,\"answers\":%lld,\"bad\":%lld,\"events\":%lld,\"bytes\":%lld,\"connects\":%lld,\"delay_us\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,"
+        "{\"seconds\":%.3f,\"answers\":%lld,\"bad\":%lld,\"events\":%lld,\"bytes\":%lld,"
+        "\"connects\":%lld,\"delay_us\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,"
         "\"max\":%.1f},\"first_us\":{\"p50\":%.1f,\"p99\":%.1f}}\n",
-        static_cast<double>(now_ns() - begun_) / 1e9, static_cast<long long>(totals_.answers), static_cast<long long>(totals_.bad),
-        static_cast<long long>(totals_.events), static_cast<long long>(totals_.bytes), static_cast<long long>(totals_.connects),
-        percentile_us(totals_.delays_ns, 0.5), percentile_us(totals_.delays_ns, 0.9), percentile_us(totals_.delays_ns, 0.99),
-        percentile_us(totals_.delays_ns, 1), percentile_us(totals_.first_ns, 0.5), percentile_us(totals_.first_ns, 0.99));
+        static_cast<double>(now_ns() - begun_) / 1e9, static_cast<long long>(totals_.answers),
+        static_cast<long long>(totals_.bad), static_cast<long long>(totals_.events),
+        static_cast<long long>(totals_.bytes), static_cast<long long>(totals_.connects),
+        percentile_us(totals_.delays_ns, 0.5), percentile_us(totals_.delays_ns, 0.9),
+        percentile_us(totals_.delays_ns, 0.99), percentile_us(totals_.delays_ns, 1),
+        percentile_us(totals_.first_ns, 0.5), percentile_us(totals_.first_ns, 0.99));
 }
 
 }  // namespace

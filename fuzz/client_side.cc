@@ -21,7 +21,8 @@ std::string_view take_line(std::string_view& rest) {
     const std::size_t end = rest.find("\r\n");
     require(end != std::string_view::npos, "a response head has no end");
     const std::string_view line = rest.substr(0, end);
-    require(line.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos, "a response head holds CR, LF or NUL");
+    require(line.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos,
+            "a response head holds CR, LF or NUL");
     rest.remove_prefix(end + 2);
     return line;
 }
@@ -29,14 +30,18 @@ std::string_view take_line(std::string_view& rest) {
 Response read_head(std::string_view& rest) {
     Response out;
     const std::string_view status = take_line(rest);
-    require(status.starts_with("HTTP/1.") && status.size() >= 12 && status[8] == ' ', "a status line is none");
+    require(status.starts_with("HTTP/1.") && status.size() >= 12 && status[8] == ' ',
+            "a status line is none");
     std::from_chars(status.data() + 9, status.data() + 12, out.status);
     require(out.status >= 100 && out.status <= 999, "a status is none");
     for (std::string_view line = take_line(rest); !line.empty(); line = take_line(rest)) {
         const std::size_t colon = line.find(':');
-        require(colon != 0 && colon != std::string_view::npos && line.find_first_of(" \t") > colon, "a header line is none");
+        require(colon != 0 && colon != std::string_view::npos && line.find_first_of(" \t") > colon,
+                "a header line is none");
         std::string name(line.substr(0, colon));
-        std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        std::ranges::transform(name, name.begin(), [](char c) {
+            return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        });
         std::string_view value = line.substr(colon + 1);
         while (value.starts_with(' ')) value.remove_prefix(1);
         const bool frames = name == "content-length" || name == "transfer-encoding";
@@ -52,13 +57,15 @@ bool read_chunks(std::string_view rest, std::string& body) {
         require(end != std::string_view::npos, "a chunk's size has no end");
         std::size_t size = 0;
         const auto number = std::from_chars(rest.data(), rest.data() + end, size, 16);
-        require(number.ec == std::errc() && number.ptr == rest.data() + end, "a chunk's size is no number");
+        require(number.ec == std::errc() && number.ptr == rest.data() + end,
+                "a chunk's size is no number");
         rest.remove_prefix(end + 2);
         if (size == 0) {
             require(rest == "\r\n", "something stands behind the last chunk");
             return true;
         }
-        require(rest.size() >= size + 2 && rest.substr(size, 2) == "\r\n", "a chunk has not its size");
+        require(rest.size() >= size + 2 && rest.substr(size, 2) == "\r\n",
+                "a chunk has not its size");
         body += rest.substr(0, size);
         rest.remove_prefix(size + 2);
     }
@@ -85,7 +92,8 @@ Response strictly_read(std::string_view raw, bool head_only) {
         std::size_t size = 0;
         const std::string& text = length->second;
         const auto number = std::from_chars(text.data(), text.data() + text.size(), size);
-        require(number.ec == std::errc() && number.ptr == text.data() + text.size(), "a content-length is no number");
+        require(number.ec == std::errc() && number.ptr == text.data() + text.size(),
+                "a content-length is no number");
         require(raw.size() <= size, "a body is longer than its content-length");
         out.body = raw;
         out.whole = raw.size() == size;
@@ -125,13 +133,18 @@ bool is_json(std::string_view text) {
     return !error;
 }
 
-ClientSide::ClientSide(Head head, Serve serve, Ended ended) : head_(std::move(head)), serve_(std::move(serve)), ended_(std::move(ended)), clients_(kClients) {
+ClientSide::ClientSide(Head head, Serve serve, Ended ended)
+    : head_(std::move(head)),
+      serve_(std::move(serve)),
+      ended_(std::move(ended)),
+      clients_(kClients) {
     for (Client& client : clients_) client.reader = new_reader();
 }
 
 std::unique_ptr<RequestReader> ClientSide::new_reader() {
     return std::make_unique<RequestReader>(
-        adapters::asio::RequestLimits{.head_bytes = adapters::asio::kMaxRequestHeadBytes, .body_bytes = adapters::asio::kMaxRequestBodyBytes});
+        adapters::asio::RequestLimits{.head_bytes = adapters::asio::kMaxRequestHeadBytes,
+                                      .body_bytes = adapters::asio::kMaxRequestBodyBytes});
 }
 
 void ClientSide::sends(std::size_t client, std::string_view bytes) {
@@ -155,7 +168,10 @@ void ClientSide::read(std::size_t at) {
     if (status == RequestReader::Status::kMore) return;
     if (status == RequestReader::Status::kRefused) {
         const Response refusal =
-            strictly_read(adapters::asio::refusal_response(client.reader->refusal_status(), client.reader->refusal_text(), client.reader->request_id()), false);
+            strictly_read(adapters::asio::refusal_response(client.reader->refusal_status(),
+                                                           client.reader->refusal_text(),
+                                                           client.reader->request_id()),
+                          false);
         require(refusal.whole && is_json(refusal.body), "a refusal is no JSON");
         asked_.erase(client.request);
         client = {.reader = new_reader(), .bytes = {}};
@@ -202,16 +218,19 @@ void ClientSide::take(const net::ServiceActions& actions) {
 void ClientSide::close(const net::ServiceClose& close) {
     Asked& asked = asked_.at(close.id);
     require(!std::exchange(asked.closed, true), "a response ends twice");
-    if (std::getenv("SHOW") != nullptr) std::fprintf(stderr, "--- %s\n%s\n", asked.request.target.c_str(), asked.raw.c_str());
+    if (std::getenv("SHOW") != nullptr)
+        std::fprintf(stderr, "--- %s\n%s\n", asked.request.target.c_str(), asked.raw.c_str());
     const Response response = strictly_read(asked.raw, asked.request.method == "HEAD");
     require(response.whole || !close.keep_alive, "a connection is kept behind an open body");
-    require(!response.until_close || !close.keep_alive, "a connection is kept whose close is the end");
+    require(!response.until_close || !close.keep_alive,
+            "a connection is kept whose close is the end");
     ended_(asked, response, close);
     Client& client = clients_[asked.client];
     const bool behind_body = client.reader->body_follows() && asked.request.body.empty();
     client.request = 0;
     client.asked = false;
-    if (close.keep_alive && close.kind == net::CloseKind::kFin && client.reader->keep_alive() && !behind_body)
+    if (close.keep_alive && close.kind == net::CloseKind::kFin && client.reader->keep_alive() &&
+        !behind_body)
         client.reader->next();
     else
         client = {.reader = new_reader(), .bytes = {}};
@@ -220,14 +239,16 @@ void ClientSide::close(const net::ServiceClose& close) {
 
 void ClientSide::read_on() {
     for (std::size_t i = 0; i < clients_.size(); ++i)
-        for (std::size_t before = 0; !clients_[i].asked && !clients_[i].bytes.empty() && clients_[i].bytes.size() != before;) {
+        for (std::size_t before = 0; !clients_[i].asked && !clients_[i].bytes.empty() &&
+                                     clients_[i].bytes.size() != before;) {
             before = clients_[i].bytes.size();
             read(i);
         }
 }
 
 std::size_t ClientSide::open() const {
-    return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const Client& client) { return client.asked; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(clients_, [](const Client& client) { return client.asked; }));
 }
 
 }  // namespace fullstop::fuzz

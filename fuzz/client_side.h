@@ -1,5 +1,6 @@
-// Clients of a service, as a host with real sockets has them: bytes come in any form, requests leave the reader one by one, and each
-// response is held to RFC 9112 by a reader of its own, which is stricter than those of the program.
+// Clients of a service, as a host with real sockets has them: bytes come in any form, requests
+// leave the reader one by one, and each response is held to RFC 9112 by a reader of its own, which
+// is stricter than those of the program.
 #pragma once
 
 #include <functional>
@@ -49,7 +50,8 @@ struct Asked {
 class ClientSide {
 public:
     static constexpr std::size_t kClients = 8;
-    /// The service is shown a head, and says whether it wants the body; then it gets the request. Both call take() with what it does.
+    /// The service is shown a head, and says whether it wants the body; then it gets the request.
+    /// Both call take() with what it does.
     using Head = std::function<bool(const net::ServiceRequest&)>;
     using Serve = std::function<void(net::ServiceRequest)>;
     using Ended = std::function<void(const Asked&, const Response&, const net::ServiceClose&)>;

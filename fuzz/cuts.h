@@ -1,5 +1,6 @@
-// A fuzzer's input as bytes that come in pieces: its first byte sets a stride pattern, the rest is what came. A reader that is sound does
-// the same whatever the pieces are, so each target reads twice, at once and in pieces, and compares.
+// A fuzzer's input as bytes that come in pieces: its first byte sets a stride pattern, the rest is
+// what came. A reader that is sound does the same whatever the pieces are, so each target reads
+// twice, at once and in pieces, and compares.
 #pragma once
 
 #include <cstddef>
@@ -36,10 +37,13 @@ void in_pieces(std::string_view bytes, std::uint32_t pattern, const Take& take) 
     }
 }
 
-/// Ends the run with a finding. KNOWN in the environment names those to look past, each followed by a ';'.
+/// Ends the run with a finding. KNOWN in the environment names those to look past, each followed by
+/// a ';'.
 inline void require(bool holds, const char* what) {
     if (holds) return;
-    if (const char* known = std::getenv("KNOWN"); known != nullptr && std::strstr(known, what) != nullptr) return;
+    if (const char* known = std::getenv("KNOWN");
+        known != nullptr && std::strstr(known, what) != nullptr)
+        return;
     std::fprintf(stderr, "finding: %s\n", what);
     std::abort();
 }

@@ -1,5 +1,6 @@
-// A whole exchange of the gateway: a server's bytes and end in any pieces. What the client gets is well framed, is the same for any
-// pieces, and looks whole only when the server's own framing ended or its connection was the frame.
+// A whole exchange of the gateway: a server's bytes and end in any pieces. What the client gets is
+// well framed, is the same for any pieces, and looks whole only when the server's own framing ended
+// or its connection was the frame.
 #include <string>
 #include <variant>
 
@@ -68,7 +69,13 @@ Client relay(const fuzz::Input& input, bool cut) {
     };
     const char* paths[] = {"/v1/chat/completions", "/completion", "/api/chat", "/v1/models"};
     gateway::Actions out;
-    gateway.request(now, {.id = 1, .method = "POST", .target = paths[input.choice % 4], .headers = {{"host", "h"}}, .body = "{}"}, out);
+    gateway.request(now,
+                    {.id = 1,
+                     .method = "POST",
+                     .target = paths[input.choice % 4],
+                     .headers = {{"host", "h"}},
+                     .body = "{}"},
+                    out);
     client.take(out);
     tell(net::Connected{client.connection});
     const auto receive = [&](std::string_view piece) {
@@ -94,7 +101,9 @@ Client relay(const fuzz::Input& input, bool cut) {
 /// The body up to the gateway's own error object, whose words hold times and byte counts.
 std::string timeless(const std::string& text) {
     const auto at = text.find("{\"error\":{\"message\"");
-    return at == std::string::npos || text.find("\"fullstop\"", at) == std::string::npos ? text : text.substr(0, at);
+    return at == std::string::npos || text.find("\"fullstop\"", at) == std::string::npos
+               ? text
+               : text.substr(0, at);
 }
 
 }  // namespace
@@ -104,16 +113,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Client once = relay(input, false), cut = relay(input, true);
     const Body a = unframed(once.raw), b = unframed(cut.raw);
     fuzz::require(a.head && !a.malformed, "the client's response is not well framed");
-    const bool same = a.status == b.status && timeless(a.text) == timeless(b.text) && a.complete == b.complete && once.kept == cut.kept;
-    if (!same) std::fprintf(stderr, "at once:\n%s\nin pieces:\n%s\n", once.raw.c_str(), cut.raw.c_str());
+    const bool same = a.status == b.status && timeless(a.text) == timeless(b.text) &&
+                      a.complete == b.complete && once.kept == cut.kept;
+    if (!same)
+        std::fprintf(stderr, "at once:\n%s\nin pieces:\n%s\n", once.raw.c_str(), cut.raw.c_str());
     fuzz::require(same, "what the client gets depends on the pieces");
     wire::HttpFraming upstream;
     std::string_view rest = input.bytes;
     while (!rest.empty() && !upstream.complete() && !upstream.overflowed()) upstream.next(rest);
-    const bool by_close = upstream.framing() == answer::Framing::kUntilClose && input.choice / 4 % 3 == 0;
+    const bool by_close =
+        upstream.framing() == answer::Framing::kUntilClose && input.choice / 4 % 3 == 0;
     const bool own = a.status >= 500 && a.text.find("\"fullstop\"") != std::string::npos;
-    fuzz::require(!a.complete || upstream.complete() || by_close || own, "a cut answer looks whole");
-    fuzz::require(!once.kept || a.complete || a.status == 204 || a.status == 304, "a connection is kept behind an open body");
-    fuzz::require(!once.upstream_kept || (upstream.complete() && rest.empty()), "an upstream is kept that may say more");
+    fuzz::require(!a.complete || upstream.complete() || by_close || own,
+                  "a cut answer looks whole");
+    fuzz::require(!once.kept || a.complete || a.status == 204 || a.status == 304,
+                  "a connection is kept behind an open body");
+    fuzz::require(!once.upstream_kept || (upstream.complete() && rest.empty()),
+                  "an upstream is kept that may say more");
     return 0;
 }

@@ -21,7 +21,9 @@ void read(HttpFraming& framing, std::string_view bytes, std::string& body) {
         const std::size_t before = bytes.size();
         const std::string_view piece = framing.next(bytes);
         body += piece;
-        fullstop::fuzz::require(bytes.size() < before || !piece.empty() || framing.overflowed() || framing.malformed(), "no progress");
+        fullstop::fuzz::require(
+            bytes.size() < before || !piece.empty() || framing.overflowed() || framing.malformed(),
+            "no progress");
         if (framing.overflowed()) return;
     }
 }
@@ -49,6 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     const Outcome a = outcome(whole, std::move(once)), b = outcome(pieces, std::move(cut));
     fullstop::fuzz::require(a == b, "a response's body depends on the pieces it comes in");
-    fullstop::fuzz::require(!a.last_chunk || a.complete || a.overflowed || a.malformed || a.missing == 0, "a last chunk in the middle");
+    fullstop::fuzz::require(
+        !a.last_chunk || a.complete || a.overflowed || a.malformed || a.missing == 0,
+        "a last chunk in the middle");
     return 0;
 }

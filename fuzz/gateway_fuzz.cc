@@ -1,13 +1,15 @@
-// What clients and servers send through `fullstop gateway`: requests in any form, answers that come, break, repeat and never end, while
-// time passes and the configuration changes.
+// What clients and servers send through `fullstop gateway`: requests in any form, answers that
+// come, break, repeat and never end, while time passes and the configuration changes.
 //
-//   %p upstreams=3 continuation output     the configuration (gateway_world.cc); a later one comes in the middle
-//   %q0 POST /v1/completions\n\n{...}     client 0 sends a request;   %Q0 bytes;  %l0 leaves;  %g0 / %G0 lags, no longer
-//   %c0  %n0  %f0  %r0                     the upstream of its attempt is connected, refuses, closes, resets
-//   %H0 HTTP/1.1 200 OK\nname: value      and says a head;  %B0 bytes;  %b0 a chunk;  %e0 an event in a chunk;  %z0 the last chunk
-//   %h0  %w0  %T0  %R0 ,"x":1              a stream's head; a whole stream; its prompt; an event that repeats what it was sent
-//   %k1 slots=2 continues  %o1 waiting=3   upstream 1 tells what it is, how it is;  %s0 grants, 1 refuses, 2 loses: the store answers
-//   %t0 s=5  %d                             5 s pass; it drains
+//   %p upstreams=3 continuation output     the configuration (gateway_world.cc); a later one comes
+//   in the middle %q0 POST /v1/completions\n\n{...}     client 0 sends a request;   %Q0 bytes;  %l0
+//   leaves;  %g0 / %G0 lags, no longer %c0  %n0  %f0  %r0                     the upstream of its
+//   attempt is connected, refuses, closes, resets %H0 HTTP/1.1 200 OK\nname: value      and says a
+//   head;  %B0 bytes;  %b0 a chunk;  %e0 an event in a chunk;  %z0 the last chunk %h0  %w0  %T0 %R0
+//   ,"x":1              a stream's head; a whole stream; its prompt; an event that repeats what it
+//   was sent %k1 slots=2 continues  %o1 waiting=3   upstream 1 tells what it is, how it is;  %s0
+//   grants, 1 refuses, 2 loses: the store answers %t0 s=5  %d                             5 s pass;
+//   it drains
 #include <boost/json.hpp>
 #include <string>
 
@@ -19,22 +21,26 @@ namespace {
 
 using namespace fullstop;
 
-constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+constexpr std::string_view kHead =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 std::string piece(std::string_view text, std::string_view more) {
-    return R"({"model":"m","choices":[{"index":0,"delta":{"content":)" + boost::json::serialize(boost::json::string(text)) + R"(},"finish_reason":null}])" +
+    return R"({"model":"m","choices":[{"index":0,"delta":{"content":)" +
+           boost::json::serialize(boost::json::string(text)) + R"(},"finish_reason":null}])" +
            std::string(more) + "}";
 }
 
 std::string ending() {
-    return wire::chunk(wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})")) + wire::chunk(wire::sse_event("[DONE]")) +
-           wire::last_chunk();
+    return wire::chunk(wire::sse_event(
+               R"({"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})")) +
+           wire::chunk(wire::sse_event("[DONE]")) + wire::last_chunk();
 }
 
 /// The words of the last message that an upstream was sent: what a server goes on from.
 std::string last_words(const std::string& request, bool all) {
     boost::json::error_code error;
-    const auto body = boost::json::parse(request.substr(std::min(request.find("\r\n\r\n"), request.size() - 4) + 4), error);
+    const auto body = boost::json::parse(
+        request.substr(std::min(request.find("\r\n\r\n"), request.size() - 4) + 4), error);
     if (error || !body.is_object()) return {};
     const auto* messages = body.get_object().if_contains("messages");
     if (messages == nullptr || !messages->is_array()) return {};
@@ -42,13 +48,17 @@ std::string last_words(const std::string& request, bool all) {
     for (const auto& message : messages->get_array()) {
         if (!message.is_object()) continue;
         const auto* content = message.get_object().if_contains("content");
-        const std::string words = content != nullptr && content->is_string() ? std::string(content->get_string()) : std::string();
+        const std::string words = content != nullptr && content->is_string()
+                                      ? std::string(content->get_string())
+                                      : std::string();
         out = all ? out + words + "\n" : words;
     }
     return all && !out.empty() ? out.substr(0, out.size() - 1) : out;
 }
 
-std::string whole_json(const std::string& body) { return wire::whole_response(200, "application/json", body, {{"Connection", "keep-alive"}}); }
+std::string whole_json(const std::string& body) {
+    return wire::whole_response(200, "application/json", body, {{"Connection", "keep-alive"}});
+}
 
 /// What a server says; "" for a step that is none of its.
 std::string words_of(const fuzz::Step& step, fuzz::GatewayWorld& world) {
@@ -62,12 +72,19 @@ std::string words_of(const fuzz::Step& step, fuzz::GatewayWorld& world) {
         case 'e': return wire::chunk(wire::sse_event(text));
         case 'z': return wire::last_chunk();
         case 'h': return std::string(kHead);
-        case 'w': return std::string(kHead) + wire::chunk(wire::sse_event(piece("whole", ""))) + ending();
+        case 'w':
+            return std::string(kHead) + wire::chunk(wire::sse_event(piece("whole", ""))) + ending();
         case 'v': return wire::chunk(wire::sse_event(piece(text, "")));
         case 'W': return ending();
         case 'j': return whole_json(text);
-        case 'T': return sent.size() < 4 ? "" : whole_json(boost::json::serialize(boost::json::object{{"prompt", last_words(sent, true)}}));
-        case 'R': return sent.size() < 4 ? "" : wire::chunk(wire::sse_event(piece(last_words(sent, false) + "rest", text)));
+        case 'T':
+            return sent.size() < 4 ? ""
+                                   : whole_json(boost::json::serialize(
+                                         boost::json::object{{"prompt", last_words(sent, true)}}));
+        case 'R':
+            return sent.size() < 4 ? ""
+                                   : wire::chunk(wire::sse_event(
+                                         piece(last_words(sent, false) + "rest", text)));
         default: return {};
     }
 }
@@ -87,8 +104,13 @@ void happen(const fuzz::Step& step, fuzz::GatewayWorld& world) {
         case 'r': return world.closes(step.who, net::CloseKind::kRst);
         case 'k': return world.learned(step.who, step.text);
         case 'o': return world.loaded(step.who, step.text);
-        case 's': return world.store_answers(step.who == 0 ? What::kGranted : step.who == 1 ? What::kRefused : What::kLost);
-        case 't': return world.pass(std::chrono::seconds(std::clamp(fuzz::number_in(step.text, "s", 1), 0L, 100'000L)));
+        case 's':
+            return world.store_answers(step.who == 0   ? What::kGranted
+                                       : step.who == 1 ? What::kRefused
+                                                       : What::kLost);
+        case 't':
+            return world.pass(
+                std::chrono::seconds(std::clamp(fuzz::number_in(step.text, "s", 1), 0L, 100'000L)));
         case 'd': return world.drain();
         default: return world.says(step.who, words_of(step, world));
     }

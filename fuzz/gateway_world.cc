@@ -18,14 +18,19 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kOutputLimit = 64, kWindow = 4096, kQueueTokens = 4'000'000;
 
-bool has(std::string_view words, std::string_view word) { return words.find(word) != std::string_view::npos; }
+bool has(std::string_view words, std::string_view word) {
+    return words.find(word) != std::string_view::npos;
+}
 
-/// The largest limit on output tokens that a server of an OpenAI path would read in a body; -1 when one means "none".
+/// The largest limit on output tokens that a server of an OpenAI path would read in a body; -1 when
+/// one means "none".
 double largest_limit(const boost::json::value& body) {
     double out = 0;
     if (!body.is_object()) return out;
-    for (const auto* name : {"max_completion_tokens", "max_tokens", "n_predict", "max_output_tokens"})
-        if (const auto* value = body.get_object().if_contains(name); value != nullptr && value->is_number()) {
+    for (const auto* name :
+         {"max_completion_tokens", "max_tokens", "n_predict", "max_output_tokens"})
+        if (const auto* value = body.get_object().if_contains(name);
+            value != nullptr && value->is_number()) {
             const auto number = value->to_number<double>();
             out = number < 0 || out < 0 ? -1 : std::max(out, number);
         }
@@ -35,9 +40,12 @@ double largest_limit(const boost::json::value& body) {
 /// As servers take paths: escapes decoded, without parameters, fragment or a slash at the end.
 bool servers_answer_at(std::string_view target) {
     std::string path;
-    for (std::size_t i = 0; i < target.size() && target[i] != '?' && target[i] != '#' && target[i] != ';'; ++i) {
+    for (std::size_t i = 0;
+         i < target.size() && target[i] != '?' && target[i] != '#' && target[i] != ';'; ++i) {
         unsigned code = 0;
-        if (target[i] == '%' && i + 2 < target.size() && std::from_chars(target.data() + i + 1, target.data() + i + 3, code, 16).ptr == target.data() + i + 3) {
+        if (target[i] == '%' && i + 2 < target.size() &&
+            std::from_chars(target.data() + i + 1, target.data() + i + 3, code, 16).ptr ==
+                target.data() + i + 3) {
             path += static_cast<char>(code);
             i += 2;
         } else if (!(target[i] == '/' && path.ends_with('/'))) {
@@ -45,7 +53,8 @@ bool servers_answer_at(std::string_view target) {
         }
     }
     while (path.ends_with('/')) path.pop_back();
-    return path.ends_with("/chat/completions") || path.ends_with("/v1/completions") || path.ends_with("/v1/messages") || path.ends_with("/v1/responses");
+    return path.ends_with("/chat/completions") || path.ends_with("/v1/completions") ||
+           path.ends_with("/v1/messages") || path.ends_with("/v1/responses");
 }
 
 /// It ended one exchange only, and yet nobody's bytes are to reach a fault of ours.
@@ -60,14 +69,17 @@ gateway::Policy policy_of(std::string_view words) {
     gateway::Policy out;
     const long upstreams = std::clamp(number_in(words, "upstreams", 2), 1L, 4L);
     for (long i = 1; i <= upstreams; ++i)
-        out.upstreams.push_back({.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(9000 + i)),
-                                 .max_concurrency = has(words, "one") ? std::optional<std::int64_t>(1) : std::nullopt,
-                                 .kv_tokens = has(words, "kv") ? std::optional<std::int64_t>(2000) : std::nullopt,
-                                 .expected_output = has(words, "expected") ? std::optional<std::int64_t>(100) : std::nullopt,
-                                 .learn = !has(words, "nolearn"),
-                                 .draining = has(words, "leaving") && i == 1});
+        out.upstreams.push_back(
+            {.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(9000 + i)),
+             .max_concurrency = has(words, "one") ? std::optional<std::int64_t>(1) : std::nullopt,
+             .kv_tokens = has(words, "kv") ? std::optional<std::int64_t>(2000) : std::nullopt,
+             .expected_output =
+                 has(words, "expected") ? std::optional<std::int64_t>(100) : std::nullopt,
+             .learn = !has(words, "nolearn"),
+             .draining = has(words, "leaving") && i == 1});
     out.deadlines.idle = 30s;
-    if (has(words, "deadlines")) out.deadlines = {.queue_wait = 20s, .first_token = 20s, .idle = 10s, .total = 100s};
+    if (has(words, "deadlines"))
+        out.deadlines = {.queue_wait = 20s, .first_token = 20s, .idle = 10s, .total = 100s};
     out.queue.tokens = kQueueTokens;
     if (has(words, "short")) out.queue.requests = 3;
     if (has(words, "floors")) out.queue.floors = {1, 0, 0};
@@ -81,7 +93,9 @@ gateway::Policy policy_of(std::string_view words) {
     if (has(words, "shared")) {
         out.budgets.overall = gateway::TokenWindow{.tokens = 1'000'000};
         out.budgets.shared = gateway::SharedStore{
-            .host = "store", .on_loss = has(words, "closed") ? gateway::SharedStore::OnLoss::kClosed : gateway::SharedStore::OnLoss::kOpen};
+            .host = "store",
+            .on_loss = has(words, "closed") ? gateway::SharedStore::OnLoss::kClosed
+                                            : gateway::SharedStore::OnLoss::kOpen};
     }
     if (has(words, "relay")) out.other_paths = gateway::OtherPaths::kRelay;
     if (has(words, "heartbeat")) out.heartbeat = 5s;
@@ -96,9 +110,14 @@ GatewayWorld::GatewayWorld(std::string_view policy)
                 .started = now_,
                 .ended = [](const answer::Record&) {},
                 .fault = [](const gateway::Fault& fault) { note(fault); }}),
-      clients_([](const net::ServiceRequest&) { return true; },
-               [this](net::ServiceRequest request) { act("a request", [&](auto& out) { gateway_.request(now_, std::move(request), out); }); },
-               [this](const Asked& asked, const Response& response, const net::ServiceClose& close) { look_at(asked, response, close); }),
+      clients_(
+          [](const net::ServiceRequest&) { return true; },
+          [this](net::ServiceRequest request) {
+              act("a request", [&](auto& out) { gateway_.request(now_, std::move(request), out); });
+          },
+          [this](const Asked& asked, const Response& response, const net::ServiceClose& close) {
+              look_at(asked, response, close);
+          }),
       limits_output_(has(policy, "output")) {}
 
 template <class Call>
@@ -128,7 +147,8 @@ void GatewayWorld::take(const net::Actions& actions) {
             look_at_sent(send->bytes);
             attempts_.at(send->id).sent = send->bytes;
         } else if (const auto* close = std::get_if<net::Close>(&action)) {
-            require(std::exchange(attempts_.at(close->id).open, false), "a connection to an upstream is closed twice");
+            require(std::exchange(attempts_.at(close->id).open, false),
+                    "a connection to an upstream is closed twice");
         } else if (const auto* set = std::get_if<net::SetTimer>(&action)) {
             timers_[set->id] = set->at;
         } else if (const auto* cancel = std::get_if<net::CancelTimer>(&action)) {
@@ -143,26 +163,32 @@ void GatewayWorld::take_store(const std::vector<gateway::StoreAsk>& asks) {
             require(reserve->tokens >= 0, "a store is asked for less than nothing");
             require(reserved_.emplace(reserve->id, false).second, "a store is asked twice");
         } else if (const auto* settle = std::get_if<gateway::StoreSettle>(&ask)) {
-            require(reserved_.contains(settle->id) && settled_.insert(settle->id).second, "a store is told an end of nothing");
+            require(reserved_.contains(settle->id) && settled_.insert(settle->id).second,
+                    "a store is told an end of nothing");
         }
     }
 }
 
-/// What leaves for an upstream is one whole request that nobody can read otherwise, and no longer than the policy allows.
+/// What leaves for an upstream is one whole request that nobody can read otherwise, and no longer
+/// than the policy allows.
 void GatewayWorld::look_at_sent(const std::string& bytes) const {
-    adapters::asio::RequestReader reader({.head_bytes = std::size_t{1} << 20, .body_bytes = std::size_t{64} << 20});
+    adapters::asio::RequestReader reader(
+        {.head_bytes = std::size_t{1} << 20, .body_bytes = std::size_t{64} << 20});
     std::string rest = bytes;
     using Status = adapters::asio::RequestReader::Status;
     require(reader.read(rest) == Status::kHead, "an upstream is sent no request");
     (void)reader.head(1);
-    require(reader.read(rest) == Status::kWhole && rest.empty(), "an upstream is sent no single request");
+    require(reader.read(rest) == Status::kWhole && rest.empty(),
+            "an upstream is sent no single request");
     const net::ServiceRequest request = reader.take();
     if (!limits_output_ || request.method != "POST" || !servers_answer_at(request.target)) return;
     boost::json::error_code error;
-    const auto body = boost::json::parse(request.body, error, {}, {.max_depth = 256, .allow_invalid_utf8 = true});
+    const auto body =
+        boost::json::parse(request.body, error, {}, {.max_depth = 256, .allow_invalid_utf8 = true});
     if (error) return;
     const double limit = largest_limit(body);
-    require(limit >= 0 && limit <= static_cast<double>(kOutputLimit), "an upstream is asked for more than the maximum");
+    require(limit >= 0 && limit <= static_cast<double>(kOutputLimit),
+            "an upstream is asked for more than the maximum");
 }
 
 net::ConnectionId GatewayWorld::attempt_of(std::size_t client) const {
@@ -172,12 +198,14 @@ net::ConnectionId GatewayWorld::attempt_of(std::size_t client) const {
     return 0;
 }
 
-// What happens -------------------------------------------------------------------------------------------------------------
+// What happens
+// -------------------------------------------------------------------------------------------------
 
 void GatewayWorld::configure(std::string_view policy) {
     limits_output_ = limits_output_ && has(policy, "output");
     windows_known_ = false;
-    act("another configuration", [&](auto& out) { gateway_.configure(policy_of(policy), now_, out); });
+    act("another configuration",
+        [&](auto& out) { gateway_.configure(policy_of(policy), now_, out); });
 }
 
 void GatewayWorld::drain() {
@@ -185,11 +213,13 @@ void GatewayWorld::drain() {
 }
 
 void GatewayWorld::leaves(std::size_t client) {
-    if (const auto id = clients_.leaves(client); id != 0) act("a client leaves", [&](auto& out) { gateway_.client_left(now_, id, out); });
+    if (const auto id = clients_.leaves(client); id != 0)
+        act("a client leaves", [&](auto& out) { gateway_.client_left(now_, id, out); });
 }
 
 void GatewayWorld::lags(std::size_t client, bool on) {
-    if (const auto id = clients_.under_way(client); id != 0) act("a client lags", [&](auto& out) { gateway_.client_lags(now_, id, on, out); });
+    if (const auto id = clients_.under_way(client); id != 0)
+        act("a client lags", [&](auto& out) { gateway_.client_lags(now_, id, on, out); });
 }
 
 void GatewayWorld::connects(std::size_t client) {
@@ -202,7 +232,8 @@ void GatewayWorld::refuses(std::size_t client) {
     const auto id = attempt_of(client);
     if (id == 0 || attempts_.at(id).connected) return;
     attempts_.at(id).open = false;
-    tell(net::ConnectFailed{id, net::ConnectFailure::kRefused, "Connection refused"}, "not connected");
+    tell(net::ConnectFailed{id, net::ConnectFailure::kRefused, "Connection refused"},
+         "not connected");
 }
 
 void GatewayWorld::says(std::size_t client, std::string bytes) {
@@ -222,7 +253,8 @@ void GatewayWorld::closes(std::size_t client, net::CloseKind kind) {
     const auto id = attempt_of(client);
     if (id == 0) return;
     attempts_.at(id).open = false;
-    tell(net::PeerClosed{id, kind, kind == net::CloseKind::kRst ? "Connection reset by peer" : ""}, "an upstream closes");
+    tell(net::PeerClosed{id, kind, kind == net::CloseKind::kRst ? "Connection reset by peer" : ""},
+         "an upstream closes");
 }
 
 std::string GatewayWorld::sent_to(std::size_t client) const {
@@ -233,23 +265,30 @@ std::string GatewayWorld::sent_to(std::size_t client) const {
 void GatewayWorld::learned(std::size_t upstream, std::string_view words) {
     const auto& all = gateway_.upstreams().all();
     if (all.empty()) return;
-    const auto id = std::next(all.begin(), static_cast<std::ptrdiff_t>(upstream % all.size()))->first;
+    const auto id =
+        std::next(all.begin(), static_cast<std::ptrdiff_t>(upstream % all.size()))->first;
     gateway::Capacity capacity{.server = "llama-server", .continues = has(words, "continues")};
     capacity.slots = std::clamp(number_in(words, "slots", 2), 1L, 100L);
     capacity.window = std::clamp(number_in(words, "window", kWindow), 1L, kWindow);
     if (const long pool = number_in(words, "pool", 0); pool > 0) capacity.pool = pool;
-    if (const long output = number_in(words, "default", 0); output > 0) capacity.default_output = output;
+    if (const long output = number_in(words, "default", 0); output > 0)
+        capacity.default_output = output;
     capacity.models = {has(words, "other") ? "other" : "m"};
-    act("what an upstream is", [&](auto& out) { gateway_.learned(id, std::move(capacity), now_, out); });
-    windows_known_ = std::ranges::all_of(gateway_.upstreams().all(), [](const auto& each) { return each.second->capacity().window.has_value(); });
+    act("what an upstream is",
+        [&](auto& out) { gateway_.learned(id, std::move(capacity), now_, out); });
+    windows_known_ = std::ranges::all_of(gateway_.upstreams().all(), [](const auto& each) {
+        return each.second->capacity().window.has_value();
+    });
 }
 
 void GatewayWorld::loaded(std::size_t upstream, std::string_view words) {
     const auto& all = gateway_.upstreams().all();
     if (all.empty()) return;
-    const auto id = std::next(all.begin(), static_cast<std::ptrdiff_t>(upstream % all.size()))->first;
-    const gateway::Load load{
-        .running = static_cast<double>(number_in(words, "running", 0)), .waiting = static_cast<double>(number_in(words, "waiting", 0)), .kv_used = {}};
+    const auto id =
+        std::next(all.begin(), static_cast<std::ptrdiff_t>(upstream % all.size()))->first;
+    const gateway::Load load{.running = static_cast<double>(number_in(words, "running", 0)),
+                             .waiting = static_cast<double>(number_in(words, "waiting", 0)),
+                             .kv_used = {}};
     act("how an upstream is", [&](auto& out) { gateway_.loaded(id, load, now_, out); });
 }
 
@@ -258,7 +297,10 @@ void GatewayWorld::store_answers(gateway::StoreAnswer::What what) {
         if (answered) continue;
         answered = true;
         if (what == gateway::StoreAnswer::What::kRefused) settled_.insert(id);
-        act("an answer of the store", [&](auto& out) { gateway_.answered({.id = id, .what = what, .window = 5, .left = -3, .took = 1ms}, now_, out); });
+        act("an answer of the store", [&](auto& out) {
+            gateway_.answered({.id = id, .what = what, .window = 5, .left = -3, .took = 1ms}, now_,
+                              out);
+        });
         return;
     }
 }
@@ -266,7 +308,8 @@ void GatewayWorld::store_answers(gateway::StoreAnswer::What what) {
 void GatewayWorld::pass(base::Duration time) {
     const base::Instant until = now_ + time;
     for (int fired = 0; fired < 1000; ++fired) {
-        const auto next = std::ranges::min_element(timers_, {}, [](const auto& each) { return each.second; });
+        const auto next =
+            std::ranges::min_element(timers_, {}, [](const auto& each) { return each.second; });
         if (next == timers_.end() || next->second > until) break;
         now_ = std::max(now_, next->second);
         const net::TimerId id = next->first;
@@ -287,38 +330,52 @@ void GatewayWorld::end() {
         pass(61s);
         clients_.read_on();
     }
-    require(gateway_.running() == 0 && gateway_.waiting() == 0 && clients_.open() == 0, "a request never ends");
+    require(gateway_.running() == 0 && gateway_.waiting() == 0 && clients_.open() == 0,
+            "a request never ends");
     for (const auto& [id, upstream] : gateway_.upstreams().all())
-        require(upstream->running() == 0 && upstream->held() == 0, "an upstream holds something for nobody");
-    for (const auto& [id, answered] : reserved_) require(settled_.contains(id), "a store was never told an end");
+        require(upstream->running() == 0 && upstream->held() == 0,
+                "an upstream holds something for nobody");
+    for (const auto& [id, answered] : reserved_)
+        require(settled_.contains(id), "a store was never told an end");
     for (const auto& [id, attempt] : attempts_) require(!attempt.open, "a connection is left open");
 }
 
-// What a client gets ---------------------------------------------------------------------------------------------------------
+// What a client gets
+// -------------------------------------------------------------------------------------------------
 
-void GatewayWorld::look_at(const Asked& asked, const Response& response, const net::ServiceClose& close) {
-    require(response.whole || response.until_close || !close.keep_alive, "a cut answer keeps its connection");
-    if (response.body.find("\"fullstop\":{") != std::string::npos && response.is("application/json"))
+void GatewayWorld::look_at(const Asked& asked, const Response& response,
+                           const net::ServiceClose& close) {
+    require(response.whole || response.until_close || !close.keep_alive,
+            "a cut answer keeps its connection");
+    if (response.body.find("\"fullstop\":{") != std::string::npos &&
+        response.is("application/json"))
         require(is_json(response.body), "an error of the gateway is no JSON");
     if (response.status == 429) look_at_refusal(response);
-    const bool orderly = response.whole || (response.until_close && close.kind == net::CloseKind::kFin);
-    if (!orderly || response.status < 200 || response.status >= 300 || !response.is("text/event-stream") || asked.request.method != "POST") return;
+    const bool orderly =
+        response.whole || (response.until_close && close.kind == net::CloseKind::kFin);
+    if (!orderly || response.status < 200 || response.status >= 300 ||
+        !response.is("text/event-stream") || asked.request.method != "POST")
+        return;
     const Events events = events_of(response.body);
     require(!events.cut, "a stream that was cut within an event looks whole");
     if (!servers_answer_at(asked.request.target)) return;
     bool ended = false;
     for (const std::string& data : events.data)
-        for (const auto* word : {"[DONE]", "finish_reason", "message_stop", "response.completed", "error", "stop", "done"})
+        for (const auto* word : {"[DONE]", "finish_reason", "message_stop", "response.completed",
+                                 "error", "stop", "done"})
             ended = ended || data.find(word) != std::string::npos;
     require(ended, "a stream without its own end looks whole");
 }
 
-/// With windows that are known nobody can ask for more of the queue than one window for each answer.
+/// With windows that are known nobody can ask for more of the queue than one window for each
+/// answer.
 void GatewayWorld::look_at_refusal(const Response& response) const {
     if (!windows_known_ || response.body.find("the queue is full") == std::string::npos) return;
     constexpr std::int64_t kMost = 128 * kWindow;
     const std::size_t waits = gateway_.waiting() + 1;
-    require(waits > gateway_.policy().queue.requests || static_cast<std::int64_t>(waits) * kMost > kQueueTokens, "one request fills the queue");
+    require(waits > gateway_.policy().queue.requests ||
+                static_cast<std::int64_t>(waits) * kMost > kQueueTokens,
+            "one request fills the queue");
 }
 
 }  // namespace fullstop::fuzz

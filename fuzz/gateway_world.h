@@ -1,5 +1,6 @@
-// A gateway between scripted clients and scripted upstreams, in a time that is only counted. What each side gets is held to what it
-// may get; at the end everything that was set aside must have come back.
+// A gateway between scripted clients and scripted upstreams, in a time that is only counted. What
+// each side gets is held to what it may get; at the end everything that was set aside must have
+// come back.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Mutates scripts and JSON where it hurts: numbers, members, paths and steps, with the words of words.dict. Every second time libFuzzer
-// changes bytes as it likes.
+// Mutates scripts and JSON where it hurts: numbers, members, paths and steps, with the words of
+// words.dict. Every second time libFuzzer changes bytes as it likes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -58,9 +58,11 @@ std::string value() {
 }
 
 /// Where a token of such characters begins and ends, somewhere; an empty one where there is none.
-std::pair<std::size_t, std::size_t> some_token(const std::string& text, std::string_view characters) {
+std::pair<std::size_t, std::size_t> some_token(const std::string& text,
+                                               std::string_view characters) {
     std::vector<std::pair<std::size_t, std::size_t>> all;
-    for (std::size_t at = text.find_first_of(characters); at != std::string::npos && all.size() < 400;) {
+    for (std::size_t at = text.find_first_of(characters);
+         at != std::string::npos && all.size() < 400;) {
         const std::size_t end = std::min(text.find_first_not_of(characters, at), text.size());
         all.emplace_back(at, end);
         at = text.find_first_of(characters, end);
@@ -70,7 +72,9 @@ std::pair<std::size_t, std::size_t> some_token(const std::string& text, std::str
 
 std::size_t some_place(const std::string& text, std::string_view what) {
     std::vector<std::size_t> all;
-    for (std::size_t at = text.find(what); at != std::string::npos && all.size() < 400; at = text.find(what, at + 1)) all.push_back(at);
+    for (std::size_t at = text.find(what); at != std::string::npos && all.size() < 400;
+         at = text.find(what, at + 1))
+        all.push_back(at);
     return all.empty() ? std::string::npos : all[below(all.size())];
 }
 
@@ -91,8 +95,10 @@ void change_steps(std::string& text) {
 void repeat_group(std::string& text) {
     const std::size_t at = some_place(text, "("), end = text.find(')', std::min(at, text.size()));
     if (end == std::string::npos) return;
-    const std::string group = text.substr(at, end + 1 + (text.find_first_of("*+?", end) == end + 1 ? 1 : 0) - at);
-    for (std::size_t times = 1 + below(64); times > 0 && text.size() < 4000; --times) text.insert(at, group);
+    const std::string group =
+        text.substr(at, end + 1 + (text.find_first_of("*+?", end) == end + 1 ? 1 : 0) - at);
+    for (std::size_t times = 1 + below(64); times > 0 && text.size() < 4000; --times)
+        text.insert(at, group);
 }
 
 void change_json(std::string& text) {
@@ -101,13 +107,18 @@ void change_json(std::string& text) {
         case 0: {
             const std::size_t at = some_place(text, below(2) == 0 ? "_tokens\":" : "\":");
             if (at == std::string::npos) return;
-            const std::size_t begin = text.find(':', at) + 1, end = std::min(text.find_first_of(",}\n", begin), text.size());
-            const std::string was = text.substr(at, end - at), is = text.substr(at, begin - at) + word("number");
-            // Half of the time all members of this name and value: sums overflow when several have it.
+            const std::size_t begin = text.find(':', at) + 1,
+                              end = std::min(text.find_first_of(",}\n", begin), text.size());
+            const std::string was = text.substr(at, end - at),
+                              is = text.substr(at, begin - at) + word("number");
+            // Half of the time all members of this name and value: sums overflow when several have
+            // it.
             if (below(2) == 0)
                 text.replace(at, was.size(), is);
             else
-                for (std::size_t each = text.find(was), times = 0; each != std::string::npos && times < 40; each = text.find(was, each + is.size()), ++times)
+                for (std::size_t each = text.find(was), times = 0;
+                     each != std::string::npos && times < 40;
+                     each = text.find(was, each + is.size()), ++times)
                     text.replace(each, was.size(), is);
             break;
         }
@@ -143,7 +154,8 @@ void change_json(std::string& text) {
 
 }  // namespace
 
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
     state = seed;
     if (below(3) == 0) return LLVMFuzzerMutate(data, size, max_size);
     std::string text(reinterpret_cast<const char*>(data), size);
@@ -152,7 +164,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
             case 0: change_steps(text); break;
             case 1: {
                 const std::size_t at = some_place(text, " /");
-                if (at != std::string::npos) text.replace(at + 1, std::min(text.find_first_of(" \n", at + 1), text.size()) - at - 1, word("path"));
+                if (at != std::string::npos)
+                    text.replace(at + 1,
+                                 std::min(text.find_first_of(" \n", at + 1), text.size()) - at - 1,
+                                 word("path"));
                 break;
             }
             default: change_json(text); break;

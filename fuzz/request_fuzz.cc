@@ -10,7 +10,8 @@ namespace {
 using fullstop::adapters::asio::RequestReader;
 
 /// Above the length of any input: where a limit fires depends on the pieces.
-constexpr fullstop::adapters::asio::RequestLimits kLimits{.head_bytes = 1 << 20, .body_bytes = 1 << 20};
+constexpr fullstop::adapters::asio::RequestLimits kLimits{.head_bytes = 1 << 20,
+                                                          .body_bytes = 1 << 20};
 
 struct Outcome {
     std::vector<std::string> requests;
@@ -31,7 +32,8 @@ bool read(RequestReader& reader, std::string& bytes, Outcome& out) {
             case RequestReader::Status::kHead: (void)reader.head(1); break;
             case RequestReader::Status::kRefused:
                 out.refused = reader.refusal_status();
-                fullstop::fuzz::require(!reader.refusal_text().empty() && out.refused >= 400, "a refusal without words");
+                fullstop::fuzz::require(!reader.refusal_text().empty() && out.refused >= 400,
+                                        "a refusal without words");
                 return false;
             case RequestReader::Status::kWhole:
                 (void)reader.keep_alive();
@@ -50,9 +52,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     RequestReader whole(kLimits), pieces(kLimits);
     std::string bytes(input.bytes), waiting;
     if (!bytes.empty()) read(whole, bytes, once);
-    fullstop::fuzz::in_pieces(input.bytes, input.pattern, [&](std::string_view piece) { return read(pieces, waiting.append(piece), cut); });
-    fullstop::fuzz::require(once.requests == cut.requests, "a request depends on the pieces it comes in");
+    fullstop::fuzz::in_pieces(input.bytes, input.pattern, [&](std::string_view piece) {
+        return read(pieces, waiting.append(piece), cut);
+    });
+    fullstop::fuzz::require(once.requests == cut.requests,
+                            "a request depends on the pieces it comes in");
     // Of a head that is not whole Beast sees a fault at once, or when the rest has come.
-    fullstop::fuzz::require(once.refused == cut.refused || once.refused == 0 || cut.refused == 0, "a refusal depends on the pieces");
+    fullstop::fuzz::require(once.refused == cut.refused || once.refused == 0 || cut.refused == 0,
+                            "a refusal depends on the pieces");
     return 0;
 }

@@ -1,5 +1,6 @@
-// A response format's schema, from JSON to the grammar that libllama follows: reading refuses or takes it, whatever it is, and what it
-// takes costs the loop little at each token. Without the model's file (MODEL) nothing is followed.
+// A response format's schema, from JSON to the grammar that libllama follows: reading refuses or
+// takes it, whatever it is, and what it takes costs the loop little at each token. Without the
+// model's file (MODEL) nothing is followed.
 #include <llama.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ public:
         const char* named = std::getenv("MODEL");
         auto parameters = llama_model_default_params();
         parameters.vocab_only = true;
-        auto* model = llama_model_load_from_file(named != nullptr ? named : FULLSTOP_FUZZ_MODEL, parameters);
+        auto* model =
+            llama_model_load_from_file(named != nullptr ? named : FULLSTOP_FUZZ_MODEL, parameters);
         if (model == nullptr) return;
         words = llama_model_get_vocab(model);
         bytes = std::make_shared<TokenBytes>();
@@ -46,7 +48,8 @@ public:
     }
     const llama_vocab* words = nullptr;
     std::shared_ptr<TokenBytes> bytes;
-    std::vector<TokenId> single, monotonous;  ///< tokens of one character, with which every text can be written; long ones of one or two
+    std::vector<TokenId> single, monotonous;  ///< tokens of one character, with which every text
+                                              ///< can be written; long ones of one or two
 };
 
 /// Writes some text of the grammar.
@@ -74,14 +77,16 @@ void follow(const std::string& grammar, std::uint64_t seed) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     boost::json::error_code error;
     const boost::json::value value =
-        boost::json::parse({reinterpret_cast<const char*>(data), size}, error, {}, {.max_depth = engine::kMaxJsonDepth, .allow_invalid_utf8 = false});
+        boost::json::parse({reinterpret_cast<const char*>(data), size}, error, {},
+                           {.max_depth = engine::kMaxJsonDepth, .allow_invalid_utf8 = false});
     if (error) return 0;
     std::string grammar;
     {
         const fuzz::Watch watch("reading a schema");
         const auto schema = schema::read_schema(value);
         if (!schema) {
-            fuzz::require(!schema.error().empty() && schema.error().size() < 4096, "a schema is refused without words, or with too many");
+            fuzz::require(!schema.error().empty() && schema.error().size() < 4096,
+                          "a schema is refused without words, or with too many");
             return 0;
         }
         grammar = schema::grammar_of(*schema);

@@ -15,9 +15,11 @@ std::string written_out(std::string_view text, std::size_t& left) {
         out += text.substr(0, at);
         text.remove_prefix(at);
         std::size_t times = 0;
-        const auto number = std::from_chars(text.data() + std::min<std::size_t>(2, text.size()), text.data() + text.size(), times);
+        const auto number = std::from_chars(text.data() + std::min<std::size_t>(2, text.size()),
+                                            text.data() + text.size(), times);
         const std::size_t end = text.find("}}");
-        if (number.ec != std::errc() || number.ptr == text.data() + text.size() || *number.ptr != '*' || end == std::string_view::npos) {
+        if (number.ec != std::errc() || number.ptr == text.data() + text.size() ||
+            *number.ptr != '*' || end == std::string_view::npos) {
             out += text.substr(0, 2);
             text.remove_prefix(std::min<std::size_t>(2, text.size()));
             continue;
@@ -45,7 +47,9 @@ std::vector<Step> steps_of(std::string_view input) {
         const bool named = line.size() > 2 && line[2] >= '0' && line[2] <= '9';
         std::string_view text = line.substr(named ? 3 : 2);
         if (text.starts_with(' ')) text.remove_prefix(1);
-        out.push_back({.what = line[1], .who = named ? static_cast<std::size_t>(line[2] - '0') : 0, .text = written_out(text, left)});
+        out.push_back({.what = line[1],
+                       .who = named ? static_cast<std::size_t>(line[2] - '0') : 0,
+                       .text = written_out(text, left)});
     }
     return out;
 }
@@ -66,7 +70,8 @@ std::string request_bytes(std::string_view text) {
     const std::size_t line = std::min(head.find('\n'), head.size());
     const bool tells_version = head.find(" HTTP/1.") < line;
     head.insert(line, tells_version ? "\nHost: h" : " HTTP/1.1\nHost: h");
-    if (head.find("ontent-L") == std::string::npos && head.find("ransfer-E") == std::string::npos && !body.empty())
+    if (head.find("ontent-L") == std::string::npos && head.find("ransfer-E") == std::string::npos &&
+        !body.empty())
         head += "\nContent-Length: " + std::to_string(body.size());
     return head_bytes(head) + std::string(body);
 }

@@ -1,6 +1,7 @@
-// A fuzzer's input as a script that people can read and write: steps that begin with '%' at the beginning of a line, a letter for what
-// happens, a digit for whom it concerns, and text up to the next step. `{{1000*abc}}` in a text stands for so many "abc". With SHOW in
-// the environment what clients get is shown.
+// A fuzzer's input as a script that people can read and write: steps that begin with '%' at the
+// beginning of a line, a letter for what happens, a digit for whom it concerns, and text up to the
+// next step. `{{1000*abc}}` in a text stands for so many "abc". With SHOW in the environment what
+// clients get is shown.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a store of shared budgets says, in any pieces: after the greeting some questions and ends wait for its replies. Every question
-// is answered once, and garbage ends the connection at most.
+// What a store of shared budgets says, in any pieces: after the greeting some questions and ends
+// wait for its replies. Every question is answered once, and garbage ends the connection at most.
 #include <map>
 #include <string>
 
@@ -20,8 +20,13 @@ public:
     Talk() : store_({.host = "store"}, "ab") {
         store_.start(kStart, actions_);
         for (std::uint64_t id = 1; id <= kQuestions; ++id)
-            store_.ask(kStart, gateway::StoreReserve{.id = id, .tokens = 10, .windows = {{.name = "overall", .limit = {.tokens = 100}, .what = "all"}}},
-                       actions_);
+            store_.ask(
+                kStart,
+                gateway::StoreReserve{
+                    .id = id,
+                    .tokens = 10,
+                    .windows = {{.name = "overall", .limit = {.tokens = 100}, .what = "all"}}},
+                actions_);
         store_.on({kStart, net::Connected{1}}, actions_);
         hear("$40\r\n0123456789abcdef0123456789abcdef01234567\r\n");
         store_.ask(kStart, gateway::StoreSettle{.id = 1, .used = 5}, actions_);
@@ -46,7 +51,8 @@ public:
 
 private:
     void take() {
-        for (const auto& answer : store_.take_answers()) answers_[answer.id] += "GRL"[static_cast<int>(answer.what)];
+        for (const auto& answer : store_.take_answers())
+            answers_[answer.id] += "GRL"[static_cast<int>(answer.what)];
     }
 
     BudgetStore store_;
@@ -58,10 +64,13 @@ private:
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::Input input(data, size);
-    if (input.bytes.size() > adapters::redis::kMaxReplyBytes) return 0;  // what is too long is noticed sooner in pieces
+    if (input.bytes.size() > adapters::redis::kMaxReplyBytes)
+        return 0;  // what is too long is noticed sooner in pieces
     Talk whole, pieces;
     whole.hear(input.bytes);
-    fuzz::in_pieces(input.bytes, input.pattern, [&](std::string_view piece) { return pieces.hear(piece), true; });
-    fuzz::require(whole.outcome() == pieces.outcome(), "what a store says depends on the pieces it comes in");
+    fuzz::in_pieces(input.bytes, input.pattern,
+                    [&](std::string_view piece) { return pieces.hear(piece), true; });
+    fuzz::require(whole.outcome() == pieces.outcome(),
+                  "what a store says depends on the pieces it comes in");
     return 0;
 }

@@ -1,4 +1,5 @@
-// How long the loop would stand still for one event, in time of the processor, which no other program's work lengthens.
+// How long the loop would stand still for one event, in time of the processor, which no other
+// program's work lengthens.
 #pragma once
 
 #include <ctime>
@@ -7,8 +8,8 @@
 
 namespace fullstop::fuzz {
 
-/// 50 ms, and five times as much because sanitizers slow everything down. On a slow machine nothing is near it either: an event is to
-/// take no more than 20 ms.
+/// 50 ms, and five times as much because sanitizers slow everything down. On a slow machine nothing
+/// is near it either: an event is to take no more than 20 ms.
 inline constexpr double kLongestEventMs = 250;
 
 class Watch {

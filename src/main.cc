@@ -1,5 +1,5 @@
-// Builds the world (arguments, environment, streams, terminal, clock), hands it to the chosen command, and returns its
-// exit code. The only place that touches the process itself.
+// Builds the world (arguments, environment, streams, terminal, clock), hands it to the chosen
+// command, and returns its exit code. The only place that touches the process itself.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -27,7 +27,8 @@ std::optional<std::string> environment(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A reader of our output that left, and a limit on the size of files, are errors of that write, not our death.
+    // A reader of our output that left, and a limit on the size of files, are errors of that write,
+    // not our death.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
     const fullstop::adapters::asio::SystemClock clock;
@@ -45,7 +46,8 @@ int main(int argc, char** argv) {
     try {
         return fullstop::cli::run(world, std::vector<std::string>(argv + 1, argv + argc));
     } catch (const std::exception& bug) {
-        std::cerr << "fullstop: internal error: " << fullstop::base::printable(bug.what()) << "\n  Please report this with the command you ran.\n";
+        std::cerr << "fullstop: internal error: " << fullstop::base::printable(bug.what())
+                  << "\n  Please report this with the command you ran.\n";
         return fullstop::cli::kExitInternal;
     }
 }

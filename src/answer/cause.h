@@ -1,7 +1,7 @@
 // The vocabulary of ends: why one answer stopped, which layer stopped it, and how sure that is.
 //
-// The words are public (contract section 2) and written once, in cause.cc. Everything that speaks of a cause — judge,
-// report, engine, gateway — takes name, layer and meaning from that table.
+// The words are public (contract section 2) and written once, in cause.cc. Everything that speaks
+// of a cause — judge, report, engine, gateway — takes name, layer and meaning from that table.
 #pragma once
 
 #include <optional>
@@ -47,10 +47,20 @@ enum class Cause {
     kUnexplained,
 };
 
-enum class Layer { kModel, kSettings, kRuntime, kMemory, kGateway, kClient, kTransport, kProbe, kUnknown };
+enum class Layer {
+    kModel,
+    kSettings,
+    kRuntime,
+    kMemory,
+    kGateway,
+    kClient,
+    kTransport,
+    kProbe,
+    kUnknown
+};
 
-/// Grading: proven = the bytes or explicit server evidence say it; strong = two independent signs; weak = an arithmetic
-/// coincidence; unresolved = the next experiment must decide.
+/// Grading: proven = the bytes or explicit server evidence say it; strong = two independent signs;
+/// weak = an arithmetic coincidence; unresolved = the next experiment must decide.
 enum class Confidence { kUnresolved, kWeak, kStrong, kProven };
 
 /// What a cause means for the length of the answer.

@@ -29,7 +29,8 @@ TEST(Record, SaysNothingOfMomentsThatNeverCame) {
     record.timeline.sent = base::from_ms(10);
     record.timeline.ended = base::from_ms(250);
     EXPECT_EQ(record.elapsed(), base::from_ms(240));
-    EXPECT_EQ(record.last_silence(), base::from_ms(240)) << "no token ever came: silence since sending";
+    EXPECT_EQ(record.last_silence(), base::from_ms(240))
+        << "no token ever came: silence since sending";
     record.timeline.last_token = base::from_ms(200);
     EXPECT_EQ(record.last_silence(), base::from_ms(50));
 }

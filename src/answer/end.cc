@@ -6,8 +6,10 @@
 namespace fullstop::answer {
 namespace {
 
-constexpr std::array<std::string_view, 7> kTransports = {"clean", "truncated", "reset", "timed_out", "closed_by_us", "refused", "unknown"};
-constexpr std::array<std::string_view, 4> kFramings = {"chunked", "content_length", "until_close", "none"};
+constexpr std::array<std::string_view, 7> kTransports = {
+    "clean", "truncated", "reset", "timed_out", "closed_by_us", "refused", "unknown"};
+constexpr std::array<std::string_view, 4> kFramings = {"chunked", "content_length", "until_close",
+                                                       "none"};
 constexpr std::array<std::string_view, 3> kPlaces = {"http", "stream", "log"};
 constexpr std::array<std::string_view, 4> kBys = {"none", "us", "peer", "unknown"};
 constexpr std::array<std::string_view, 3> kKinds = {"none", "fin", "rst"};
@@ -32,11 +34,21 @@ std::string_view to_string(ErrorPlace v) { return word(kPlaces, v); }
 std::string_view to_string(Disconnect::By v) { return word(kBys, v); }
 std::string_view to_string(Disconnect::Kind v) { return word(kKinds, v); }
 std::string_view to_string(DeadlineFired v) { return word(kFired, v); }
-std::optional<Transport> parse_transport(std::string_view t) { return parse<Transport>(kTransports, t); }
+std::optional<Transport> parse_transport(std::string_view t) {
+    return parse<Transport>(kTransports, t);
+}
 std::optional<Framing> parse_framing(std::string_view t) { return parse<Framing>(kFramings, t); }
-std::optional<ErrorPlace> parse_error_place(std::string_view t) { return parse<ErrorPlace>(kPlaces, t); }
-std::optional<Disconnect::By> parse_disconnect_by(std::string_view t) { return parse<Disconnect::By>(kBys, t); }
-std::optional<Disconnect::Kind> parse_disconnect_kind(std::string_view t) { return parse<Disconnect::Kind>(kKinds, t); }
-std::optional<DeadlineFired> parse_deadline_fired(std::string_view t) { return parse<DeadlineFired>(kFired, t); }
+std::optional<ErrorPlace> parse_error_place(std::string_view t) {
+    return parse<ErrorPlace>(kPlaces, t);
+}
+std::optional<Disconnect::By> parse_disconnect_by(std::string_view t) {
+    return parse<Disconnect::By>(kBys, t);
+}
+std::optional<Disconnect::Kind> parse_disconnect_kind(std::string_view t) {
+    return parse<Disconnect::Kind>(kKinds, t);
+}
+std::optional<DeadlineFired> parse_deadline_fired(std::string_view t) {
+    return parse<DeadlineFired>(kFired, t);
+}
 
 }  // namespace fullstop::answer

@@ -1,7 +1,9 @@
-// How an answer ended: four independent facts, taken from bytes and framing. None of them is proof by itself.
+// How an answer ended: four independent facts, taken from bytes and framing. None of them is proof
+// by itself.
 //
-// `finish_reason: stop` is written by servers for cut answers, `[DONE]` follows errors, and a valid last chunk follows
-// a crash behind some proxies (knowledge: servers, 1.1 and 3.2). So the four stay four, and judge weighs them.
+// `finish_reason: stop` is written by servers for cut answers, `[DONE]` follows errors, and a valid
+// last chunk follows a crash behind some proxies (knowledge: servers, 1.1 and 3.2). So the four
+// stay four, and judge weighs them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@ enum class Transport {
     kUnknown,     ///< the capture does not say (a bare body)
 };
 
-/// How the body's end was to be recognised. With kUntilClose a cut cannot be told from an end by framing.
+/// How the body's end was to be recognised. With kUntilClose a cut cannot be told from an end by
+/// framing.
 enum class Framing { kChunked, kContentLength, kUntilClose, kNone };
 
 /// Where an error was seen.
@@ -31,17 +34,19 @@ enum class ErrorPlace { kHttp, kStream, kLog };
 
 struct ServerError {
     std::optional<int> status;  ///< HTTP status, or the number inside the error object
-    std::string code;           ///< verbatim, "" when absent; some servers write a number, some a string
-    std::string type;           ///< verbatim, "" when absent
-    std::string text;           ///< verbatim message (or the start of a body that is not JSON)
+    std::string code;  ///< verbatim, "" when absent; some servers write a number, some a string
+    std::string type;  ///< verbatim, "" when absent
+    std::string text;  ///< verbatim message (or the start of a body that is not JSON)
     ErrorPlace where = ErrorPlace::kHttp;
     bool operator==(const ServerError&) const = default;
 };
 
 struct EndFacts {
-    std::optional<std::string> reason;  ///< raw word of the last finish_reason, stop_type, done_reason; JSON null and "null" are absent
+    std::optional<std::string> reason;  ///< raw word of the last finish_reason, stop_type,
+                                        ///< done_reason; JSON null and "null" are absent
     std::optional<ServerError> error;   ///< first error object, in band or as the HTTP status
-    bool terminator = false;            ///< `[DONE]`, NDJSON "done":true, native "stop":true, or a whole JSON body
+    bool terminator =
+        false;  ///< `[DONE]`, NDJSON "done":true, native "stop":true, or a whole JSON body
     Transport transport = Transport::kUnknown;
     bool operator==(const EndFacts&) const = default;
 };

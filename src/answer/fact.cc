@@ -14,7 +14,8 @@ std::string_view to_string(Provenance provenance) {
 }
 
 std::optional<Provenance> parse_provenance(std::string_view word) {
-    for (auto p : {Provenance::kMeasured, Provenance::kReported, Provenance::kDerived, Provenance::kUnavailable})
+    for (auto p : {Provenance::kMeasured, Provenance::kReported, Provenance::kDerived,
+                   Provenance::kUnavailable})
         if (to_string(p) == word) return p;
     return std::nullopt;
 }

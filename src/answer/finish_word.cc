@@ -44,16 +44,20 @@ constexpr auto kWords = std::to_array<std::pair<std::string_view, FinishKind>>({
     {"unload", FinishKind::kLoad},
 });
 
-constexpr auto kEndTokenWords = std::to_array<std::string_view>({"eos", "stop_token", "eos_token", "stopped_eos", "eosFound"});
+constexpr auto kEndTokenWords =
+    std::to_array<std::string_view>({"eos", "stop_token", "eos_token", "stopped_eos", "eosFound"});
 
 }  // namespace
 
 FinishKind finish_kind(std::string_view word) {
     if (word.empty() || word == "null") return FinishKind::kNone;
-    const auto* const found = std::ranges::find(kWords, word, &std::pair<std::string_view, FinishKind>::first);
+    const auto* const found =
+        std::ranges::find(kWords, word, &std::pair<std::string_view, FinishKind>::first);
     return found == kWords.end() ? FinishKind::kOther : found->second;
 }
 
-bool names_end_token(std::string_view word) { return std::ranges::find(kEndTokenWords, word) != kEndTokenWords.end(); }
+bool names_end_token(std::string_view word) {
+    return std::ranges::find(kEndTokenWords, word) != kEndTokenWords.end();
+}
 
 }  // namespace fullstop::answer

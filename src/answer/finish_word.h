@@ -1,5 +1,6 @@
-// What a server's finish word means. Dialects differ in words (finish_reason, done_reason, stop_type, eos_reason, stop_reason,
-// llama-server's flags of 2023 to 2024); everything that reads an end takes the meaning from this one table.
+// What a server's finish word means. Dialects differ in words (finish_reason, done_reason,
+// stop_type, eos_reason, stop_reason, llama-server's flags of 2023 to 2024); everything that reads
+// an end takes the meaning from this one table.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,8 @@
 
 namespace fullstop::answer {
 namespace {
-constexpr std::array<std::string_view, 6> kApis = {"openai-chat", "openai-completions", "ollama", "llama-server", "koboldcpp", "tgi"};
+constexpr std::array<std::string_view, 6> kApis = {"openai-chat",  "openai-completions", "ollama",
+                                                   "llama-server", "koboldcpp",          "tgi"};
 }
 
 std::string_view to_string(Api api) { return kApis[static_cast<std::size_t>(api)]; }

@@ -23,7 +23,8 @@ struct Message {
     bool operator==(const Message&) const = default;
 };
 
-/// How completeness of meaning is measured (contract section 4). Several may be given; coverage is their mean.
+/// How completeness of meaning is measured (contract section 4). Several may be given; coverage is
+/// their mean.
 struct Check {
     std::optional<int> items;           ///< this many distinct list items
     std::vector<std::string> contains;  ///< required facts, compared without case
@@ -43,12 +44,14 @@ struct Prompt {
     bool operator==(const Prompt&) const = default;
 };
 
-/// One request of an experiment. `prompt_id`, `seed` and `repeat` name the pair; arm and concurrency name the condition.
+/// One request of an experiment. `prompt_id`, `seed` and `repeat` name the pair; arm and
+/// concurrency name the condition.
 struct Request {
     std::string id;   ///< unique in a run; also sent as X-Request-Id
     std::string arm;  ///< "deployed" or "control"
     int concurrency = 1;
-    std::string phase = "level";  ///< "baseline_before", "level", "baseline_after": the same level 1, told apart for drift
+    std::string phase = "level";  ///< "baseline_before", "level", "baseline_after": the same level
+                                  ///< 1, told apart for drift
     std::string prompt_id;
     std::int64_t seed = 1;
     int repeat = 0;

@@ -1,5 +1,6 @@
-// One run: the experiment as it was planned, what the server said of itself, every record, and the timeline beside them.
-// Produced by probe and observe, kept by store, read by judge and report. It holds no verdict.
+// One run: the experiment as it was planned, what the server said of itself, every record, and the
+// timeline beside them. Produced by probe and observe, kept by store, read by judge and report. It
+// holds no verdict.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,25 @@
 
 namespace fullstop::answer {
 
-/// Everything that decides the schedule; two equal Experiments send the same requests in the same order.
+/// Everything that decides the schedule; two equal Experiments send the same requests in the same
+/// order.
 struct Experiment {
     struct Step {
         std::string arm;
         std::string phase;  ///< as Request::phase
         int concurrency = 1;
-        int first_repeat = 0;  ///< the step carries repeats first_repeat ... first_repeat + repeats - 1 of every prompt
+        int first_repeat = 0;  ///< the step carries repeats first_repeat ... first_repeat + repeats
+                               ///< - 1 of every prompt
         int repeats = 1;
-        int seeds = 1;  ///< distinct seeds among them; more repeats than seeds fill a level that has more users than pairs
+        int seeds = 1;  ///< distinct seeds among them; more repeats than seeds fill a level that
+                        ///< has more users than pairs
         bool operator==(const Step&) const = default;
     };
     std::vector<int> levels = {1, 2, 4, 8};
     std::vector<Prompt> prompts;
     int repeat = 2;
-    std::optional<base::Tokens> max_tokens = base::Tokens{512};  ///< absent: omitted from the request
+    std::optional<base::Tokens> max_tokens =
+        base::Tokens{512};  ///< absent: omitted from the request
     std::optional<double> temperature = 0.7;
     std::optional<double> top_p;
     std::int64_t seed = 1;
@@ -39,7 +44,7 @@ struct Experiment {
     std::optional<base::Duration> client_deadline;
     std::optional<base::Duration> client_idle;
     base::Duration budget = std::chrono::minutes(10);
-    std::vector<Step> order;             ///< fixed before the first request; extensions are appended
+    std::vector<Step> order;  ///< fixed before the first request; extensions are appended
     std::optional<std::string> reduced;  ///< why and how levels or repeats were shrunk, for people
 };
 
@@ -49,7 +54,8 @@ struct Arm {
     std::string how;  ///< what sets it apart, for people
 };
 
-/// What a server says of itself, read once before and once after the load. Whatever is missing says why.
+/// What a server says of itself, read once before and once after the load. Whatever is missing says
+/// why.
 struct ServerFacts {
     std::string name = "unknown";  ///< "llama-server", "ollama", "vllm", "fullstop", ...
     std::string version;
@@ -63,7 +69,8 @@ struct ServerFacts {
     Fact<base::Bytes> kv_bytes_per_token;
     Fact<std::int64_t> max_queue;
     Fact<double> output_deadline_ms;
-    std::map<std::string, std::string> raw;  ///< endpoint -> verbatim body (bounded), for judging again
+    std::map<std::string, std::string>
+        raw;  ///< endpoint -> verbatim body (bounded), for judging again
 };
 
 /// One reading beside the load, about once a second. Absent fields were not to be had.
@@ -73,9 +80,10 @@ struct Sample {
     std::optional<double> kv_used;  ///< share of the pool, 0..1
     std::optional<double> running;
     std::optional<double> waiting;
-    std::optional<double> preemptions;       ///< the server's cumulative counter
-    std::optional<double> free_bytes;        ///< of the machine (MemAvailable)
-    std::optional<double> server_bytes;      ///< resident memory of the server process, when it is ours to see
+    std::optional<double> preemptions;  ///< the server's cumulative counter
+    std::optional<double> free_bytes;   ///< of the machine (MemAvailable)
+    std::optional<double>
+        server_bytes;  ///< resident memory of the server process, when it is ours to see
     std::map<std::string, double> counters;  ///< further counters by their own names
 };
 
@@ -95,7 +103,8 @@ struct Run {
     std::vector<Record> records;  ///< in the order in which they ended
     std::vector<Sample> samples;
     bool interrupted = false;
-    std::vector<std::string> notes;  ///< warnings for people: reductions, missing endpoints, store trouble
+    std::vector<std::string>
+        notes;  ///< warnings for people: reductions, missing endpoints, store trouble
 };
 
 }  // namespace fullstop::answer

@@ -14,7 +14,8 @@ namespace fullstop::base {
 namespace {
 
 TEST(Sha256, MatchesThePublishedVectors) {  // FIPS 180-2, B.1 and the empty message
-    EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(sha256_hex("abc"),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
@@ -59,7 +60,8 @@ TEST(Time, ConvertsMillisecondsBothWays) {
 TEST(Utf8, TheFrontOfATextEndsBehindACharacter) {
     const std::string text = "a\u00e9\u20ac\U0001F600";  // 1, 2, 3 and 4 bytes
     const std::vector<std::size_t> expected = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
-    for (std::size_t most = 0; most < expected.size(); ++most) EXPECT_EQ(front_characters(text, most).size(), expected[most]) << most;
+    for (std::size_t most = 0; most < expected.size(); ++most)
+        EXPECT_EQ(front_characters(text, most).size(), expected[most]) << most;
     EXPECT_EQ(front_characters(std::string(9, '\x80'), 5).size(), 5U) << "no character there";
 }
 

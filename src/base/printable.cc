@@ -1,4 +1,5 @@
-// One table of what is not shown: control characters, marks of direction, zero width, line separators, tags.
+// One table of what is not shown: control characters, marks of direction, zero width, line
+// separators, tags.
 #include "base/printable.h"
 
 #include <fmt/format.h>
@@ -13,12 +14,15 @@ namespace {
 struct Range {
     char32_t first, last;
 };
-constexpr Range kHidden[] = {{0, 0x1F},        {0x7F, 0x9F},     {0x061C, 0x061C}, {0x180E, 0x180E}, {0x200B, 0x200F},  {0x2028, 0x202E},
-                             {0x2060, 0x206F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE007F}};
+constexpr Range kHidden[] = {{0, 0x1F},        {0x7F, 0x9F},      {0x061C, 0x061C},
+                             {0x180E, 0x180E}, {0x200B, 0x200F},  {0x2028, 0x202E},
+                             {0x2060, 0x206F}, {0xFEFF, 0xFEFF},  {0xFFF9, 0xFFFB},
+                             {0xFFFE, 0xFFFF}, {0xE0000, 0xE007F}};
 
 void add(std::string_view character, std::string& out) {
     if (front_character(character).first != CharacterShape::kWhole) {
-        out += kReplacementCharacter;  // as in our JSON, so that a report says the same when it was read from there
+        out += kReplacementCharacter;  // as in our JSON, so that a report says the same when it was
+                                       // read from there
         return;
     }
     const char32_t code = code_of(character);
@@ -35,7 +39,8 @@ void add(std::string_view character, std::string& out) {
 }  // namespace
 
 bool is_printable(char32_t code) {
-    return std::ranges::none_of(kHidden, [code](const Range& range) { return code >= range.first && code <= range.last; });
+    return std::ranges::none_of(
+        kHidden, [code](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
 std::string printable(std::string_view text) {

@@ -1,5 +1,6 @@
-// What others wrote (a server, a client, a model, a file), as it may stand on a terminal, in a log line or in a report. Every
-// stream of ours passes such text through here: nothing in it drives a terminal, reorders or hides what stands beside it.
+// What others wrote (a server, a client, a model, a file), as it may stand on a terminal, in a log
+// line or in a report. Every stream of ours passes such text through here: nothing in it drives a
+// terminal, reorders or hides what stands beside it.
 #pragma once
 
 #include <string>
@@ -7,8 +8,9 @@
 
 namespace fullstop::base {
 
-/// On one line: line breaks and tabs become spaces. Other control characters (C0, C1, DEL), marks that reorder or hide text
-/// become visible as \x1b, \u202e; what is no UTF-8 becomes U+FFFD. printable(printable(x)) is printable(x).
+/// On one line: line breaks and tabs become spaces. Other control characters (C0, C1, DEL), marks
+/// that reorder or hide text become visible as \x1b, \u202e; what is no UTF-8 becomes U+FFFD.
+/// printable(printable(x)) is printable(x).
 std::string printable(std::string_view text);
 
 /// The same, and each line break stays.

@@ -9,7 +9,9 @@
 namespace fullstop::base {
 namespace {
 
-TEST(Printable, LeavesWordsOfEveryLanguageAsTheyAre) { EXPECT_EQ(printable("größer 漢字 🙂 e\u0301 a\\b"), "größer 漢字 🙂 e\u0301 a\\b"); }
+TEST(Printable, LeavesWordsOfEveryLanguageAsTheyAre) {
+    EXPECT_EQ(printable("größer 漢字 🙂 e\u0301 a\\b"), "größer 漢字 🙂 e\u0301 a\\b");
+}
 
 TEST(Printable, ShowsWhatWouldDriveATerminal) {
     EXPECT_EQ(printable("\x1b[2Jx\a\x7f"), "\\x1b[2Jx\\x07\\x7f");
@@ -18,7 +20,8 @@ TEST(Printable, ShowsWhatWouldDriveATerminal) {
 }
 
 TEST(Printable, ShowsMarksThatReorderOrHideText) {
-    EXPECT_EQ(printable("\u061c\u200e\u200f\u202a\u202e\u2066\u2069"), "\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069");
+    EXPECT_EQ(printable("\u061c\u200e\u200f\u202a\u202e\u2066\u2069"),
+              "\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069");
     EXPECT_EQ(printable("\u200b\ufeff\u2028\U000e0041"), "\\u200b\\ufeff\\u2028\\ue0041");
 }
 
@@ -39,12 +42,15 @@ TEST(Printable, IsOneLineUnlessLinesAreWanted) {
 }
 
 TEST(Printable, OfAnyBytesIsStableAndHasNoControlCharacter) {
-    EXPECT_TRUE(rc::check("printable(x) is valid UTF-8 without control characters, and its own printable form", [](const std::string& bytes) {
-        const std::string shown = printable(bytes);
-        RC_ASSERT(!first_invalid_byte(shown));
-        RC_ASSERT(printable(shown) == shown);
-        for (const char c : shown) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
-    }));
+    EXPECT_TRUE(rc::check(
+        "printable(x) is valid UTF-8 without control characters, and its own printable form",
+        [](const std::string& bytes) {
+            const std::string shown = printable(bytes);
+            RC_ASSERT(!first_invalid_byte(shown));
+            RC_ASSERT(printable(shown) == shown);
+            for (const char c : shown)
+                RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+        }));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Seeded randomness that gives the same numbers on every machine and library version.
 //
-// The generator is SplitMix64 (Steele, Lea, Flood 2014); the distributions are ours because those of <random> differ
-// between standard libraries, and a seed in a report must repeat the same bytes anywhere.
+// The generator is SplitMix64 (Steele, Lea, Flood 2014); the distributions are ours because those
+// of <random> differ between standard libraries, and a seed in a report must repeat the same bytes
+// anywhere.
 #pragma once
 
 #include <cmath>
@@ -22,10 +23,15 @@ public:
     /// Uniform in [0, 1).
     double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
     /// Uniform in [0, n), n > 0. The bias of the multiply-shift is below 2^-32 for n < 2^32.
-    std::uint64_t below(std::uint64_t n) { return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+    }
     bool chance(double p) { return uniform() < p; }
     /// Standard normal, Box-Muller.
-    double normal() { return std::sqrt(-2.0 * std::log(1.0 - uniform())) * std::cos(6.283185307179586 * uniform()); }
+    double normal() {
+        return std::sqrt(-2.0 * std::log(1.0 - uniform())) *
+               std::cos(6.283185307179586 * uniform());
+    }
     /// Exponential with the given mean.
     double exponential(double mean) { return -mean * std::log(1.0 - uniform()); }
     /// An independent stream for a named part of an experiment.

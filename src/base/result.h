@@ -1,8 +1,8 @@
 // Operating errors as values: a bad flag, a taken port, a file that is not a GGUF.
 //
-// What a measured server did wrong is never an Error: it is a fact in an answer::Record. A bug is an assertion
-// (assert.h). Everything else that can go wrong returns Result<T>, with a message that names the cause and a hint that
-// names the next step.
+// What a measured server did wrong is never an Error: it is a fact in an answer::Record. A bug is
+// an assertion (assert.h). Everything else that can go wrong returns Result<T>, with a message that
+// names the cause and a hint that names the next step.
 #pragma once
 
 #include <expected>
@@ -14,7 +14,8 @@ namespace fullstop::base {
 /// What went wrong, seen from the user; main.cc maps each kind to one exit code of the contract.
 enum class ErrorKind {
     kUsage,        ///< bad flag, file or configuration; nothing was sent (exit 2)
-    kUnreachable,  ///< server unreachable, model not found, every request refused without load (exit 4)
+    kUnreachable,  ///< server unreachable, model not found, every request refused without load
+                   ///< (exit 4)
     kInternal,     ///< an internal limit or a bug (exit 5)
 };
 

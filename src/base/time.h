@@ -1,4 +1,5 @@
-// Time as parts see it: a monotonic instant handed in with each event. No part reads a clock; a host owns one.
+// Time as parts see it: a monotonic instant handed in with each event. No part reads a clock; a
+// host owns one.
 #pragma once
 
 #include <chrono>
@@ -8,7 +9,8 @@ namespace fullstop::base {
 
 using Duration = std::chrono::nanoseconds;
 
-/// Tag of the monotonic time line (CLOCK_MONOTONIC in a real host, virtual in the simulator). It has no now().
+/// Tag of the monotonic time line (CLOCK_MONOTONIC in a real host, virtual in the simulator). It
+/// has no now().
 struct Monotonic {
     using rep = Duration::rep;
     using period = Duration::period;
@@ -23,7 +25,8 @@ struct WallTime {
     std::int64_t unix_ns = 0;
 };
 
-/// Implemented by the hosts: adapters/asio (real) and simulator (virtual). Handed to rims, never to parts.
+/// Implemented by the hosts: adapters/asio (real) and simulator (virtual). Handed to rims, never to
+/// parts.
 class Clock {
 public:
     virtual ~Clock() = default;

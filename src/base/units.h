@@ -24,6 +24,8 @@ using Bytes = Quantity<struct BytesTag>;
 using Blocks = Quantity<struct BlocksTag>;  ///< KV blocks of a paged cache
 
 /// Blocks of `size` tokens that hold `tokens` (rounded up).
-constexpr Blocks blocks_for(Tokens tokens, Tokens size) { return {(tokens.count + size.count - 1) / size.count}; }
+constexpr Blocks blocks_for(Tokens tokens, Tokens size) {
+    return {(tokens.count + size.count - 1) / size.count};
+}
 
 }  // namespace fullstop::base

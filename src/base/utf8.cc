@@ -26,7 +26,8 @@ std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes) {
 char32_t code_of(std::string_view character) {
     const unsigned char lead = static_cast<unsigned char>(character.front());
     char32_t code = lead < 0x80 ? lead : lead & (0xFFU >> (character.size() + 1));
-    for (const char next : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(next) & 0x3FU);
+    for (const char next : character.substr(1))
+        code = code << 6 | (static_cast<unsigned char>(next) & 0x3FU);
     return code;
 }
 

@@ -21,7 +21,8 @@ std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes);
 char32_t code_of(std::string_view character);
 /// Position of the first byte that is not part of a character.
 std::optional<std::size_t> first_invalid_byte(std::string_view text);
-/// The front of `text`, at most `most` bytes, without the beginning of a character that does not fit.
+/// The front of `text`, at most `most` bytes, without the beginning of a character that does not
+/// fit.
 std::string_view front_characters(std::string_view text, std::size_t most);
 /// `bytes` with U+FFFD for what is no character.
 std::string valid_utf8(std::string_view bytes);

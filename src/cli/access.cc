@@ -18,7 +18,8 @@ constexpr std::size_t kShownNames = 8;
 std::string names_of(const serving::ApiKeys& keys) {
     const std::vector<std::string> names = keys.names();
     std::string out;
-    for (std::size_t i = 0; i < std::min(names.size(), kShownNames); ++i) out += (i == 0 ? "" : ", ") + names[i];
+    for (std::size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
+        out += (i == 0 ? "" : ", ") + names[i];
     if (names.size() > kShownNames) out += fmt::format(" and {} more", names.size() - kShownNames);
     return out;
 }
@@ -27,9 +28,11 @@ std::string names_of(const serving::ApiKeys& keys) {
 
 void declare_access(CLI::App& app, AccessWords& words) {
     app.add_option("--api-key-file", words.key_file,
-                   "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health then wants 'Authorization: Bearer KEY'");
+                   "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health "
+                   "then wants 'Authorization: Bearer KEY'");
     app.add_option("--allow-origin", words.origins,
-                   "origin of web pages that may ask, for example https://chat.example.org; may repeat. Its name is taken for this server's too. Pages of "
+                   "origin of web pages that may ask, for example https://chat.example.org; may "
+                   "repeat. Its name is taken for this server's too. Pages of "
                    "other origins get 403; what is no browser is not asked")
         ->allow_extra_args(false);
 }
@@ -40,8 +43,10 @@ base::Result<serving::Access> read_access(const AccessWords& words) {
     if (!origins) return std::unexpected(origins.error());
     access.origins = std::move(*origins);
     if (words.key_file.empty()) return access;
-    const auto text = read_input(words.key_file, serving::kMaxKeyFileBytes, "file of keys", "check its name and its permissions");
-    if (!text) return base::usage_error("--api-key-file: " + text.error().message, text.error().hint);
+    const auto text = read_input(words.key_file, serving::kMaxKeyFileBytes, "file of keys",
+                                 "check its name and its permissions");
+    if (!text)
+        return base::usage_error("--api-key-file: " + text.error().message, text.error().hint);
     auto keys = serving::ApiKeys::parse(*text, words.key_file);
     if (!keys) return std::unexpected(keys.error());
     access.keys = std::move(*keys);
@@ -52,21 +57,29 @@ std::string access_warnings(const AccessWords& words, const std::string& host) {
     if (words.key_file.empty())
         return serving::is_loopback(host)
                    ? ""
-                   : fmt::format("warning: whoever reaches {} may ask here: it is no loopback address, and there is no --api-key-file\n", host);
+                   : fmt::format(
+                         "warning: whoever reaches {} may ask here: it is no loopback address, and "
+                         "there is no --api-key-file\n",
+                         host);
     namespace fs = std::filesystem;
     std::error_code trouble;
-    const auto others = fs::status(words.key_file, trouble).permissions() & (fs::perms::group_all | fs::perms::others_all);
+    const auto others = fs::status(words.key_file, trouble).permissions() &
+                        (fs::perms::group_all | fs::perms::others_all);
     if (trouble || others == fs::perms::none) return "";
-    return fmt::format("warning: the keys in {} are open to other users of this machine: chmod 600 {}\n", words.key_file, words.key_file);
+    return fmt::format(
+        "warning: the keys in {} are open to other users of this machine: chmod 600 {}\n",
+        words.key_file, words.key_file);
 }
 
 std::string access_summary(const AccessWords& words, const serving::Access& access) {
-    std::string out = access.keys.open()
-                          ? "Who may ask: everybody who reaches it, without a key (no api_key_file).\n"
-                          : fmt::format(
-                                "Who may ask: holders of a key in {} ({}); others get 401, except for /health. No client's key goes on to a server, "
-                                "which gets that of its api_key_env, or none.\n",
-                                words.key_file, names_of(access.keys));
+    std::string out =
+        access.keys.open()
+            ? "Who may ask: everybody who reaches it, without a key (no api_key_file).\n"
+            : fmt::format(
+                  "Who may ask: holders of a key in {} ({}); others get 401, except for /health. "
+                  "No client's key goes on to a server, "
+                  "which gets that of its api_key_env, or none.\n",
+                  words.key_file, names_of(access.keys));
     out += "Web pages may ask from this address itself";
     for (const std::string& origin : words.origins) out += ", from " + origin;
     return out + "; those of other origins get 403.\n";

@@ -1,4 +1,5 @@
-// Who may ask `serve` and `gateway`: --api-key-file and --allow-origin, read, warned of, and said in plain words.
+// Who may ask `serve` and `gateway`: --api-key-file and --allow-origin, read, warned of, and said
+// in plain words.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ void declare_access(CLI::App& app, AccessWords& words);
 /// Reads the file. Errors are usage errors that name the flag, or the file and the line.
 base::Result<serving::Access> read_access(const AccessWords& words);
 
-/// What whoever starts a server should know: it can be reached and asks for no key; its keys can be read by others. "": nothing.
+/// What whoever starts a server should know: it can be reached and asks for no key; its keys can be
+/// read by others. "": nothing.
 std::string access_warnings(const AccessWords& words, const std::string& host);
 /// For --check.
 std::string access_summary(const AccessWords& words, const serving::Access& access);

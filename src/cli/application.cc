@@ -1,4 +1,5 @@
-// Declares every command with CLI11, parses once, runs the chosen one. A mistyped word gets the nearest known one.
+// Declares every command with CLI11, parses once, runs the chosen one. A mistyped word gets the
+// nearest known one.
 #include "cli/application.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ namespace fullstop::cli {
 namespace {
 
 /// What CLI11 could not place, with the nearest word it would have taken.
-int usage(const World& world, const CLI::App& root, const std::vector<std::string>& words, const CLI::ParseError& error) {
+int usage(const World& world, const CLI::App& root, const std::vector<std::string>& words,
+          const CLI::ParseError& error) {
     const CLI::App* chosen = &root;
     std::vector<std::string> known;
     for (const CLI::App* command : root.get_subcommands({})) {
@@ -33,26 +35,37 @@ int usage(const World& world, const CLI::App& root, const std::vector<std::strin
         for (const CLI::Option* option : chosen->get_options())
             for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
         for (const std::string& word : words)
-            if (word.starts_with("--") && std::ranges::find(known, word.substr(0, word.find('='))) == known.end()) suspect = word.substr(0, word.find('='));
+            if (word.starts_with("--") &&
+                std::ranges::find(known, word.substr(0, word.find('='))) == known.end())
+                suspect = word.substr(0, word.find('='));
     }
     const std::string near = suspect.empty() ? "" : nearest_word(suspect, known);
-    const std::string help = chosen == &root ? "fullstop --help" : fmt::format("fullstop {} --help", chosen->get_name());
-    const std::string message = suspect.empty() ? std::string(error.what()) : fmt::format("'{}' is not known here", suspect);
-    return fail(world, {base::ErrorKind::kUsage, message, near.empty() ? "see " + help : fmt::format("did you mean '{}'? See {}", near, help)});
+    const std::string help =
+        chosen == &root ? "fullstop --help" : fmt::format("fullstop {} --help", chosen->get_name());
+    const std::string message = suspect.empty() ? std::string(error.what())
+                                                : fmt::format("'{}' is not known here", suspect);
+    return fail(world, {base::ErrorKind::kUsage, message,
+                        near.empty() ? "see " + help
+                                     : fmt::format("did you mean '{}'? See {}", near, help)});
 }
 
 }  // namespace
 
 int run(World& world, std::vector<std::string> words) {
-    CLI::App root("Finds out why answers of a local LLM get shorter when several people use it at once, and proves it.", "fullstop");
+    CLI::App root(
+        "Finds out why answers of a local LLM get shorter when several people use it at once, and "
+        "proves it.",
+        "fullstop");
     root.set_version_flag("--version", fmt::format("fullstop {} ({})", kVersion, kBuild));
     root.require_subcommand(1);
     root.footer(
         "Examples:\n"
-        "  fullstop probe                          probe the embedded server: what a verdict looks like\n"
+        "  fullstop probe                          probe the embedded server: what a verdict looks "
+        "like\n"
         "  fullstop probe http://127.0.0.1:8080    probe your own server\n"
         "\nEvery command has --help with examples.");
-    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world), add_serve(root, world), add_gateway(root, world),
+    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world),
+                                           add_serve(root, world), add_gateway(root, world),
                                            add_simulate(root, world)};
     const std::vector<std::string> original = words;
     std::ranges::reverse(words);  // CLI11 takes them from the back

@@ -1,4 +1,5 @@
-// The command line as a whole: which commands exist, and what happens when the words do not fit any.
+// The command line as a whole: which commands exist, and what happens when the words do not fit
+// any.
 #pragma once
 
 #include <string>

@@ -16,10 +16,13 @@ base::Result<std::pair<std::string, std::uint16_t>> parse_listen_address(const s
     const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
     const auto [stopped, error] = std::from_chars(digits, end, port);
     if (host.empty() || error != std::errc() || stopped != end)
-        return base::usage_error(fmt::format("--listen {} is not HOST:PORT", text), "for example --listen 127.0.0.1:8080; port 0 picks a free one");
+        return base::usage_error(fmt::format("--listen {} is not HOST:PORT", text),
+                                 "for example --listen 127.0.0.1:8080; port 0 picks a free one");
     return std::pair(std::move(host), port);
 }
 
-std::string shown_host(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
+std::string shown_host(const std::string& host) {
+    return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
 
 }  // namespace fullstop::cli

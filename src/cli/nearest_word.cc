@@ -26,7 +26,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_word(const std::string& word, const std::vector<std::string>& known) {
-    const auto best = std::ranges::min_element(known, {}, [&](const std::string& k) { return distance(word, k); });
+    const auto best = std::ranges::min_element(
+        known, {}, [&](const std::string& k) { return distance(word, k); });
     return best != known.end() && distance(word, *best) <= 2 ? *best : "";
 }
 

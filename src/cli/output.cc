@@ -1,4 +1,5 @@
-// A regular file is written beside its target and renamed over it; the older one stays until the new one is whole.
+// A regular file is written beside its target and renamed over it; the older one stays until the
+// new one is whole.
 #include "cli/output.h"
 
 #include <fmt/format.h>
@@ -30,20 +31,27 @@ struct Kind {
     std::string (*render)(const report::Document&);
 };
 constexpr std::array kKinds = {
-    Kind{"--json", "write the run document (JSON) to this file; - is standard output", &Documents::json, &report::to_json},
+    Kind{"--json", "write the run document (JSON) to this file; - is standard output",
+         &Documents::json, &report::to_json},
     Kind{"--csv", "write one line an answer as CSV", &Documents::csv, &report::to_csv},
-    Kind{"--junit", "write JUnit XML, one test case a level, for CI", &Documents::junit, &report::to_junit},
-    Kind{"--markdown", "write a report to paste into an issue", &Documents::markdown, &report::to_markdown},
+    Kind{"--junit", "write JUnit XML, one test case a level, for CI", &Documents::junit,
+         &report::to_junit},
+    Kind{"--markdown", "write a report to paste into an issue", &Documents::markdown,
+         &report::to_markdown},
 };
 
-std::string reason() { return errno == 0 ? std::string("the write failed") : std::generic_category().message(errno); }
+std::string reason() {
+    return errno == 0 ? std::string("the write failed") : std::generic_category().message(errno);
+}
 
 base::Result<void> cannot_write(const fs::path& target, const std::string& why) {
-    return base::usage_error(fmt::format("cannot write {}: {}", target.string(), why), "name another file, or - for standard output");
+    return base::usage_error(fmt::format("cannot write {}: {}", target.string(), why),
+                             "name another file, or - for standard output");
 }
 
 /// Errors of a full disk may come as late as closing.
-base::Result<void> write_through(const fs::path& file, std::string_view text, const fs::path& named) {
+base::Result<void> write_through(const fs::path& file, std::string_view text,
+                                 const fs::path& named) {
     errno = 0;
     std::ofstream stream(file, std::ios::binary | std::ios::trunc);
     if (!stream) return cannot_write(named, reason());
@@ -55,7 +63,8 @@ base::Result<void> write_through(const fs::path& file, std::string_view text, co
 
 base::Result<void> replace(const fs::path& target, std::string_view text, const World& world) {
     std::error_code error;
-    const fs::path real = fs::is_symlink(target, error) ? fs::weakly_canonical(target, error) : target;  // a link stays a link
+    const fs::path real = fs::is_symlink(target, error) ? fs::weakly_canonical(target, error)
+                                                        : target;  // a link stays a link
     fs::path partial = real;
     partial += fmt::format(".{}.partial", world.clock.wall().unix_ns);
     auto written = write_through(partial, text, target);
@@ -77,7 +86,8 @@ bool Documents::to_standard_output() const {
 }
 
 void declare_documents(CLI::App& app, Documents& documents) {
-    for (const Kind& kind : kKinds) app.add_option(kind.option, documents.*kind.target, kind.help)->type_name("FILE");
+    for (const Kind& kind : kKinds)
+        app.add_option(kind.option, documents.*kind.target, kind.help)->type_name("FILE");
 }
 
 base::Result<void> check_documents(const Documents& documents) {
@@ -85,18 +95,25 @@ base::Result<void> check_documents(const Documents& documents) {
     for (const Kind& kind : kKinds) {
         const std::string& target = documents.*kind.target;
         if (target == kStandardOutput && ++to_output > 1)
-            return base::usage_error("only one document can go to standard output (-)", "give the others a file name");
+            return base::usage_error("only one document can go to standard output (-)",
+                                     "give the others a file name");
         if (target.empty() || target == kStandardOutput) continue;
         std::error_code error;
-        const fs::path folder = fs::path(target).has_parent_path() ? fs::path(target).parent_path() : fs::path(".");
+        const fs::path folder =
+            fs::path(target).has_parent_path() ? fs::path(target).parent_path() : fs::path(".");
         if (!fs::is_directory(folder, error))
-            return base::usage_error(fmt::format("{}: the folder {} does not exist", kind.option, folder.string()), "make it first, or name another file");
-        if (fs::is_directory(target, error)) return base::usage_error(fmt::format("{}: {} is a folder", kind.option, target), "name a file in it");
+            return base::usage_error(
+                fmt::format("{}: the folder {} does not exist", kind.option, folder.string()),
+                "make it first, or name another file");
+        if (fs::is_directory(target, error))
+            return base::usage_error(fmt::format("{}: {} is a folder", kind.option, target),
+                                     "name a file in it");
     }
     return {};
 }
 
-base::Result<void> write_documents(const World& world, const Documents& documents, const report::Document& document) {
+base::Result<void> write_documents(const World& world, const Documents& documents,
+                                   const report::Document& document) {
     base::Result<void> first;
     for (const Kind& kind : kKinds) {
         const std::string& target = documents.*kind.target;
@@ -107,15 +124,19 @@ base::Result<void> write_documents(const World& world, const Documents& document
     return first;
 }
 
-base::Result<void> write_document(const World& world, const std::string& target, std::string_view text) {
+base::Result<void> write_document(const World& world, const std::string& target,
+                                  std::string_view text) {
     if (target == kStandardOutput) {
         errno = 0;
         world.out.write(text.data(), static_cast<std::streamsize>(text.size()));
-        if (!world.out.flush()) return base::usage_error(fmt::format("cannot write to standard output: {}", reason()), "is its reader gone, or its disk full?");
+        if (!world.out.flush())
+            return base::usage_error(fmt::format("cannot write to standard output: {}", reason()),
+                                     "is its reader gone, or its disk full?");
         return {};
     }
     std::error_code error;
-    if (fs::exists(target, error) && !fs::is_regular_file(target, error)) return write_through(target, text, target);
+    if (fs::exists(target, error) && !fs::is_regular_file(target, error))
+        return write_through(target, text, target);
     return replace(target, text, world);
 }
 

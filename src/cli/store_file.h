@@ -1,4 +1,5 @@
-// Where runs are kept when the user does not say: one SQLite file in the state folder of the XDG base directory rules.
+// Where runs are kept when the user does not say: one SQLite file in the state folder of the XDG
+// base directory rules.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,8 @@
 
 namespace fullstop::cli {
 
-/// `given` when not empty, else $XDG_STATE_HOME/fullstop/runs.sqlite, else ~/.local/state/fullstop/runs.sqlite.
+/// `given` when not empty, else $XDG_STATE_HOME/fullstop/runs.sqlite, else
+/// ~/.local/state/fullstop/runs.sqlite.
 base::Result<std::filesystem::path> store_file(const World& world, const std::string& given);
 
 }  // namespace fullstop::cli

@@ -12,7 +12,8 @@ std::string words_of(const base::Error& error) {
     if (error.hint.empty()) return out;
     std::string_view hint = error.hint;
     while (hint.ends_with('\n')) hint.remove_suffix(1);
-    for (const char c : "\n" + base::printable_lines(hint)) out.append(1, c).append(c == '\n' ? "  " : "");
+    for (const char c : "\n" + base::printable_lines(hint))
+        out.append(1, c).append(c == '\n' ? "  " : "");
     return out;
 }
 

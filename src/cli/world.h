@@ -1,5 +1,6 @@
-// Everything a command may touch of the outside: streams, environment, terminal, clock, its own path. main.cc builds the
-// real one; a test builds another. No command reaches for these things by itself.
+// Everything a command may touch of the outside: streams, environment, terminal, clock, its own
+// path. main.cc builds the real one; a test builds another. No command reaches for these things by
+// itself.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +30,8 @@ struct World {
     const base::Clock& clock;
 };
 
-/// One subcommand: its options live in `app`, `run` is called when it was chosen and returns the exit code.
+/// One subcommand: its options live in `app`, `run` is called when it was chosen and returns the
+/// exit code.
 struct Command {
     CLI::App* app = nullptr;
     std::function<int()> run;
@@ -46,7 +48,8 @@ enum ExitCode : int {
     kExitInterrupted = 130,
 };
 
-/// An error for people, as it may be printed: its message on one line, the lines of its hint indented below. It may quote a server.
+/// An error for people, as it may be printed: its message on one line, the lines of its hint
+/// indented below. It may quote a server.
 std::string words_of(const base::Error& error);
 
 /// Prints message and hint to `world.err` and gives the exit code of the error's kind.

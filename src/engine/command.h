@@ -1,4 +1,5 @@
-// What the HTTP side asks of the engine, as values: the two live on different threads and exchange only these and events.
+// What the HTTP side asks of the engine, as values: the two live on different threads and exchange
+// only these and events.
 #pragma once
 
 #include <string>

@@ -20,8 +20,10 @@ using namespace std::chrono_literals;
 
 /// An engine with a clock that moves by a millisecond a call, and all that came out, by id.
 struct Bench {
-    explicit Bench(TestBackend model, std::size_t max_queue = 64, AdmissionMode admission = AdmissionMode::kReserve)
-        : backend(std::move(model)), engine(backend, {.max_queue = max_queue, .admission = admission}) {}
+    explicit Bench(TestBackend model, std::size_t max_queue = 64,
+                   AdmissionMode admission = AdmissionMode::kReserve)
+        : backend(std::move(model)),
+          engine(backend, {.max_queue = max_queue, .admission = admission}) {}
 
     struct Came {
         std::string text;
@@ -32,7 +34,8 @@ struct Bench {
         std::vector<base::Duration> gaps;
     };
 
-    Submission ask(SequenceId id, std::string prompt, std::optional<std::int64_t> max_tokens = {}, std::vector<std::string> stop = {}) {
+    Submission ask(SequenceId id, std::string prompt, std::optional<std::int64_t> max_tokens = {},
+                   std::vector<std::string> stop = {}) {
         Submission out;
         out.id = id;
         out.arrived = now;
@@ -57,7 +60,8 @@ struct Bench {
             engine.commit(now += 1ms, events);
         }
         read();
-        EXPECT_EQ(engine.occupancy().kv_used.count, backend.cells()) << "the engine's account is the model's";
+        EXPECT_EQ(engine.occupancy().kv_used.count, backend.cells())
+            << "the engine's account is the model's";
         return more;
     }
     void run() {
@@ -68,9 +72,12 @@ struct Bench {
         EXPECT_EQ(engine.pool().free(), engine.pool().total());
     }
     void read() {
-        for (const EngineEvent& event : std::exchange(events, {})) std::visit([&](const auto& what) { on(what); }, event);
+        for (const EngineEvent& event : std::exchange(events, {}))
+            std::visit([&](const auto& what) { on(what); }, event);
     }
-    void on(const Refused& event) { end(event.id, event.end).retry_after = event.retry_after, came[event.id].code = event.code; }
+    void on(const Refused& event) {
+        end(event.id, event.end).retry_after = event.retry_after, came[event.id].code = event.code;
+    }
     void on(const PromptShown&) {}
     void on(const Admitted& event) { admitted.push_back(event.id); }
     void on(const Produced& event) {
@@ -110,7 +117,8 @@ TEST(Engine, AnAnswerThatEndsByItselfIsANaturalEndWithItsWholeText) {
     EXPECT_EQ(numbers.output_tokens, Tokens{11});
     EXPECT_EQ(numbers.requested_max_tokens, std::nullopt);
     EXPECT_EQ(numbers.effective_max_tokens, Tokens{125}) << "what the window leaves";
-    EXPECT_EQ(numbers.kv_bytes_peak, base::Bytes{10 * 14}) << "prompt and output, but the end token is never stored";
+    EXPECT_EQ(numbers.kv_bytes_peak, base::Bytes{10 * 14})
+        << "prompt and output, but the end token is never stored";
     EXPECT_GT(numbers.ttft.value(), 0ms);
     EXPECT_EQ(bench.came[1].gaps.size(), 10U);
 }
@@ -172,8 +180,10 @@ TEST(Engine, APromptThatCannotFitIsRefusedWithTheNumbers) {
     bench.submit(bench.ask(3, ""));
     for (const SequenceId id : {1U, 2U, 3U}) EXPECT_EQ(bench.cause(id), Cause::kRequestRejected);
     EXPECT_EQ(bench.came[1].code, "context_length_exceeded");
-    EXPECT_NE(bench.came[1].end->detail.find("41 tokens"), std::string::npos) << bench.came[1].end->detail;
-    EXPECT_NE(bench.came[2].end->detail.find("at most 29"), std::string::npos) << bench.came[2].end->detail;
+    EXPECT_NE(bench.came[1].end->detail.find("41 tokens"), std::string::npos)
+        << bench.came[1].end->detail;
+    EXPECT_NE(bench.came[2].end->detail.find("at most 29"), std::string::npos)
+        << bench.came[2].end->detail;
     EXPECT_EQ(bench.came[3].code, "empty_prompt");
     EXPECT_EQ(bench.came[1].retry_after, std::nullopt) << "waiting would not help";
     EXPECT_TRUE(bench.engine.idle());
@@ -185,7 +195,8 @@ TEST(Engine, AFullQueueRefusesWithAnEstimateAndTakesAgainWhenThereIsRoom) {
     for (SequenceId id = 1; id <= 4; ++id) bench.submit(bench.ask(id, "p\n"));
     EXPECT_EQ(bench.cause(4), Cause::kAdmissionRejected);
     EXPECT_GE(bench.came[4].retry_after.value(), 1s);
-    EXPECT_NE(bench.came[4].end->detail.find("2 requests are waiting"), std::string::npos) << bench.came[4].end->detail;
+    EXPECT_NE(bench.came[4].end->detail.find("2 requests are waiting"), std::string::npos)
+        << bench.came[4].end->detail;
     EXPECT_EQ(bench.engine.occupancy().waiting, 2);
     bench.run();
     bench.submit(bench.ask(5, "p\n"));
@@ -227,7 +238,8 @@ TEST(Engine, DecodesComeFirstAndPromptsGetWhatIsLeft) {
     bench.submit(bench.ask(3, std::string(300, 'r') + "\n", 5));
     bench.backend.rows_of_steps.clear();
     bench.step();
-    EXPECT_EQ(bench.backend.rows_of_steps, (std::vector<std::size_t>{256})) << "alone, a prompt takes larger steps";
+    EXPECT_EQ(bench.backend.rows_of_steps, (std::vector<std::size_t>{256}))
+        << "alone, a prompt takes larger steps";
     bench.run();
 }
 
@@ -252,7 +264,9 @@ TEST(Engine, AClientThatLeavesFreesItsBlocksAtOnceWhereverItIs) {
 
 TEST(Engine, AFailedComputationEndsTheAnswersOfThatStepHonestlyAndTheEngineGoesOn) {
     const std::map<DecodeStatus, Cause> expected = {
-        {DecodeStatus::kFatal, Cause::kServerError}, {DecodeStatus::kAborted, Cause::kAbortedByServer}, {DecodeStatus::kNoRoom, Cause::kKvPoolExhausted}};
+        {DecodeStatus::kFatal, Cause::kServerError},
+        {DecodeStatus::kAborted, Cause::kAbortedByServer},
+        {DecodeStatus::kNoRoom, Cause::kKvPoolExhausted}};
     for (const auto& [status, cause] : expected) {
         Bench bench(TestBackend{Tokens{128}, 2});
         bench.backend.answers["p\n"] = std::string(20, 'x');
@@ -277,7 +291,8 @@ TEST(Engine, AModelWithoutNumbersIsAnErrorAndNotAToken) {
 
 TEST(Engine, CancellingAllEndsEveryAnswerOnce) {
     Bench bench(TestBackend{Tokens{128}, 2});
-    for (SequenceId id = 1; id <= 5; ++id) bench.submit(bench.ask(id, fmt::format("long {}\n", id)));
+    for (SequenceId id = 1; id <= 5; ++id)
+        bench.submit(bench.ask(id, fmt::format("long {}\n", id)));
     bench.step();
     bench.engine.cancel_all(bench.now, Cause::kAbortedByServer, "down", bench.events);
     bench.read();
@@ -286,20 +301,25 @@ TEST(Engine, CancellingAllEndsEveryAnswerOnce) {
     bench.run();
 }
 
-/// Random requests, cancellations and failures: what each answer says must not depend on the company it was in.
+/// Random requests, cancellations and failures: what each answer says must not depend on the
+/// company it was in.
 TEST(Engine, AnyScheduleGivesEveryAnswerTheSameTextAndATrueEnd) {
     EXPECT_TRUE(rc::check([] {
         const bool shared = *rc::gen::arbitrary<bool>();
-        const auto window = 16 * *rc::gen::inRange(3, 12);  // whole blocks, as the real backend gives them
+        const auto window =
+            16 * *rc::gen::inRange(3, 12);  // whole blocks, as the real backend gives them
         const auto slots = *rc::gen::inRange(1, 6);
-        Bench bench(shared ? TestBackend{Tokens{window}, slots, Tokens{window + 16 + *rc::gen::inRange(0, 300)}} : TestBackend{Tokens{window}, slots},
+        Bench bench(shared ? TestBackend{Tokens{window}, slots,
+                                         Tokens{window + 16 + *rc::gen::inRange(0, 300)}}
+                           : TestBackend{Tokens{window}, slots},
                     static_cast<std::size_t>(*rc::gen::inRange(0, 8)));
         std::map<SequenceId, std::pair<std::string, std::optional<std::int64_t>>> asked;
         std::map<SequenceId, bool> left;
         SequenceId next = 1;
         for (const int what : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 100'000))) {
             if (what % 4 == 0) {
-                const std::string prompt = std::string(static_cast<std::size_t>(what % 37), 'p') + fmt::format("{}\n", what % 11);
+                const std::string prompt = std::string(static_cast<std::size_t>(what % 37), 'p') +
+                                           fmt::format("{}\n", what % 11);
                 std::optional<std::int64_t> limit;
                 if (what % 3 != 0) limit = 1 + what % 50;
                 asked[next] = {prompt, limit};
@@ -320,9 +340,16 @@ TEST(Engine, AnyScheduleGivesEveryAnswerTheSameTextAndATrueEnd) {
             RC_ASSERT(whole.starts_with(came.text));
             switch (came.end->cause) {
                 case Cause::kNaturalEnd: RC_ASSERT(came.text == whole); break;
-                case Cause::kTokenLimit: RC_ASSERT(std::ssize(came.text) == ask.second.value()); break;
-                case Cause::kContextLimit: RC_ASSERT(!ask.second && std::ssize(came.text) + std::ssize(ask.first) == window); break;
-                case Cause::kRequestRejected: RC_ASSERT(std::ssize(ask.first) + ask.second.value_or(1) > window); break;
+                case Cause::kTokenLimit:
+                    RC_ASSERT(std::ssize(came.text) == ask.second.value());
+                    break;
+                case Cause::kContextLimit:
+                    RC_ASSERT(!ask.second &&
+                              std::ssize(came.text) + std::ssize(ask.first) == window);
+                    break;
+                case Cause::kRequestRejected:
+                    RC_ASSERT(std::ssize(ask.first) + ask.second.value_or(1) > window);
+                    break;
                 case Cause::kAdmissionRejected: RC_ASSERT(came.retry_after.has_value()); break;
                 case Cause::kClientCancelled: RC_ASSERT(left[id]); break;
                 default: RC_FAIL("an end that nothing explains");

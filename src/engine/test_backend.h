@@ -1,5 +1,5 @@
-// A model for tests: one token a byte, answers from a table or from the prompt's own hash, and a strict account of its KV
-// cells. It gives each sequence the same answer whatever else it serves.
+// A model for tests: one token a byte, answers from a table or from the prompt's own hash, and a
+// strict account of its KV cells. It gives each sequence the same answer whatever else it serves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ public:
     void keep_allowed(std::vector<TokenId>& tokens) override {
         std::erase_if(tokens, [&](TokenId token) {
             if (at_ == text_.size()) return token != 0;
-            return text_[at_] == '?' ? token < 'a' + 1 || token > 'z' + 1 : token != static_cast<unsigned char>(text_[at_]) + 1;
+            return text_[at_] == '?' ? token < 'a' + 1 || token > 'z' + 1
+                                     : token != static_cast<unsigned char>(text_[at_]) + 1;
         });
     }
     void accept(TokenId) override { ++at_; }
@@ -37,7 +38,8 @@ class TestBackend final : public Backend {
 public:
     static constexpr TokenId kEnd = 0;
 
-    explicit TestBackend(base::Tokens window = {128}, std::int64_t sequences = 4, std::optional<base::Tokens> pool = {}) {
+    explicit TestBackend(base::Tokens window = {128}, std::int64_t sequences = 4,
+                         std::optional<base::Tokens> pool = {}) {
         facts_ = {.name = "test-model",
                   .layout = pool ? "unified" : "streams",
                   .kv_type = "f16",
@@ -51,15 +53,17 @@ public:
                   .pads = false};
     }
 
-    /// What the model answers to this prompt; every other prompt gets letters of a length drawn from the prompt.
+    /// What the model answers to this prompt; every other prompt gets letters of a length drawn
+    /// from the prompt.
     std::map<std::string, std::string> answers;
     DecodeStatus next_status = DecodeStatus::kOk;
-    bool no_numbers = false;                 ///< logits are all NaN
-    bool throws = false;                     ///< when a conversation is read
-    int fail_restores = 0;                   ///< the next so many fail
-    int shares = 0;                          ///< so often a beginning was shared
-    int appends = 0;                         ///< and a snapshot of the rest was put behind it
-    std::optional<std::size_t> surely_from;  ///< prompts of so many bytes are not read: at least half as many tokens
+    bool no_numbers = false;  ///< logits are all NaN
+    bool throws = false;      ///< when a conversation is read
+    int fail_restores = 0;    ///< the next so many fail
+    int shares = 0;           ///< so often a beginning was shared
+    int appends = 0;          ///< and a snapshot of the rest was put behind it
+    std::optional<std::size_t>
+        surely_from;  ///< prompts of so many bytes are not read: at least half as many tokens
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
@@ -72,26 +76,36 @@ public:
     const ModelFacts& facts() const override { return facts_; }
     PromptTokens tokenize(std::string_view text) const override {
         PromptTokens out;
-        if (surely_from && text.size() >= *surely_from) return {.surely = base::Tokens{std::ssize(text) / 2}};
+        if (surely_from && text.size() >= *surely_from)
+            return {.surely = base::Tokens{std::ssize(text) / 2}};
         for (const char c : text) out.tokens.push_back(static_cast<unsigned char>(c) + 1);
         return out;
     }
-    std::string piece(TokenId token) const override { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
+    std::string piece(TokenId token) const override {
+        return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1));
+    }
     bool is_end(TokenId token) const override { return token == kEnd; }
-    base::Result<PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override { return tokenize(chat_text(messages).value()); }
+    base::Result<PromptTokens> chat_tokens(
+        std::span<const answer::Message> messages) const override {
+        return tokenize(chat_text(messages).value());
+    }
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override {
         if (throws) throw std::runtime_error("planted");
         std::string text;
         for (const auto& message : messages) text += message.role + ":" + message.content + "\n";
-        if (text.starts_with("system:refuse")) return base::usage_error("no system here", "leave it out");
+        if (text.starts_with("system:refuse"))
+            return base::usage_error("no system here", "leave it out");
         return text;
     }
-    /// A grammar is one text in quotes here: `root ::= "text"`, which allows that text (see ExactText).
+    /// A grammar is one text in quotes here: `root ::= "text"`, which allows that text (see
+    /// ExactText).
     base::Result<std::unique_ptr<TokenConstraint>> constrain(const std::string& grammar) override {
         constexpr std::string_view kBegin = "root ::= \"";
         if (!grammar.starts_with(kBegin) || !grammar.ends_with('"'))
-            return base::usage_error("the test model reads no such grammar", "write root ::= \"text\"");
-        return std::make_unique<ExactText>(grammar.substr(kBegin.size(), grammar.size() - kBegin.size() - 1));
+            return base::usage_error("the test model reads no such grammar",
+                                     "write root ::= \"text\"");
+        return std::make_unique<ExactText>(
+            grammar.substr(kBegin.size(), grammar.size() - kBegin.size() - 1));
     }
 
     DecodeStatus decode(std::span<const Run> runs) override {
@@ -100,7 +114,8 @@ public:
         if (next_status != DecodeStatus::kOk) return std::exchange(next_status, DecodeStatus::kOk);
         for (std::size_t i = 0; i < runs.size(); ++i) {
             auto& held = held_[runs[i].sequence];
-            EXPECT_EQ(std::ssize(held), runs[i].position.count) << "positions go on where they ended";
+            EXPECT_EQ(std::ssize(held), runs[i].position.count)
+                << "positions go on where they ended";
             held.insert(held.end(), runs[i].tokens.begin(), runs[i].tokens.end());
             fill(runs[i].sequence);
             EXPECT_LE(std::ssize(held), facts_.window.count);
@@ -132,10 +147,12 @@ public:
     std::vector<std::byte> snapshot(SequenceId sequence, base::Tokens from) override {
         const auto found = held_.find(sequence);
         EXPECT_NE(found, held_.end()) << "only what is in KV is copied";
-        const auto bytes = std::as_bytes(std::span(found->second).subspan(static_cast<std::size_t>(from.count)));
+        const auto bytes =
+            std::as_bytes(std::span(found->second).subspan(static_cast<std::size_t>(from.count)));
         return {bytes.begin(), bytes.end()};
     }
-    bool append(SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override {
+    bool append(SequenceId sequence, base::Tokens length,
+                std::span<const std::byte> snapshot) override {
         EXPECT_TRUE(facts_.shares && held_.contains(sequence));
         if (fail_restores > 0 && fail_restores-- > 0) return false;
         EXPECT_LE(cells() + length.count, facts_.pool.count);
@@ -146,7 +163,8 @@ public:
         ++appends;
         return true;
     }
-    bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override {
+    bool restore(SequenceId sequence, base::Tokens length, base::Tokens keep,
+                 std::span<const std::byte> snapshot) override {
         EXPECT_FALSE(held_.contains(sequence));
         EXPECT_LT(std::ssize(held_), facts_.max_sequences);
         if (fail_restores > 0 && fail_restores-- > 0) return false;
@@ -166,7 +184,8 @@ public:
         for (const char c : prompt) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
         base::Random random(hash);
         std::string text;
-        for (auto left = random.below(60); left > 0; --left) text += static_cast<char>('a' + random.below(26));
+        for (auto left = random.below(60); left > 0; --left)
+            text += static_cast<char>('a' + random.below(26));
         return text;
     }
 
@@ -177,17 +196,21 @@ private:
         return tokens;
     }
     void fill(SequenceId sequence) {
-        while (cells_[sequence].size() < held_[sequence].size()) cells_[sequence].push_back(next_cell_++);
+        while (cells_[sequence].size() < held_[sequence].size())
+            cells_[sequence].push_back(next_cell_++);
     }
-    /// The prompt is the longest beginning of what is held after which its answer follows: tests keep prompts newline-ended.
+    /// The prompt is the longest beginning of what is held after which its answer follows: tests
+    /// keep prompts newline-ended.
     std::vector<float> row_after(const std::vector<TokenId>& held) const {
         std::string text;
         for (const TokenId token : held) text += piece(token);
         const std::size_t end = text.rfind('\n') + 1;
         const std::string answer = answer_to(text.substr(0, end));
         const std::size_t at = text.size() - end;
-        std::vector<float> row(static_cast<std::size_t>(facts_.vocabulary), no_numbers ? std::nanf("") : 0.0F);
-        if (!no_numbers) row[at < answer.size() ? static_cast<unsigned char>(answer[at]) + 1U : kEnd] = 50.0F;
+        std::vector<float> row(static_cast<std::size_t>(facts_.vocabulary),
+                               no_numbers ? std::nanf("") : 0.0F);
+        if (!no_numbers)
+            row[at < answer.size() ? static_cast<unsigned char>(answer[at]) + 1U : kEnd] = 50.0F;
         return row;
     }
 

@@ -1,4 +1,5 @@
-// What is told of an exchange that ended by a fault of this gateway: enough to make it happen again, and no key.
+// What is told of an exchange that ended by a fault of this gateway: enough to make it happen
+// again, and no key.
 #pragma once
 
 #include <cstddef>

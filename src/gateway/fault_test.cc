@@ -1,5 +1,5 @@
-// A fault planted in the gateway's own work for one request: it ends that request, is told, counted and reported, and gives back what the
-// request held; everybody else goes on.
+// A fault planted in the gateway's own work for one request: it ends that request, is told, counted
+// and reported, and gives back what the request held; everybody else goes on.
 #include "gateway/fault.h"
 
 #include <gmock/gmock.h>
@@ -33,9 +33,12 @@ protected:
     void plant(int after = 0) { planted = after; }
     void expect_given_back() {
         planted.reset();
-        EXPECT_THAT(crowd.page("/metrics"), AllOf(HasSubstr("fullstop_gateway_faults_total 1\n"), HasSubstr("fullstop_gateway_exchanges 0\n"),
-                                                  HasSubstr("fullstop_gateway_requests_running{upstream=\"127.0.0.1:9001\"} 0\n"),
-                                                  HasSubstr("fullstop_gateway_tokens_held{upstream=\"127.0.0.1:9001\"} 0\n")));
+        EXPECT_THAT(
+            crowd.page("/metrics"),
+            AllOf(HasSubstr("fullstop_gateway_faults_total 1\n"),
+                  HasSubstr("fullstop_gateway_exchanges 0\n"),
+                  HasSubstr("fullstop_gateway_requests_running{upstream=\"127.0.0.1:9001\"} 0\n"),
+                  HasSubstr("fullstop_gateway_tokens_held{upstream=\"127.0.0.1:9001\"} 0\n")));
         EXPECT_EQ(crowd.gateway.running(), 0U);
         EXPECT_EQ(crowd.timers(), 0U);
         ASSERT_EQ(faults.size(), 1U);
@@ -54,7 +57,8 @@ TEST_F(Planted, BeforeAHeadItIsA500) {
     plant();
     const auto id = crowd.ask(R"({"stream":true,"max_tokens":10,"x":"\u0007"})");
     ASSERT_TRUE(crowd.over(id));
-    EXPECT_THAT(crowd[id].seen.raw, AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("\"error\""), HasSubstr("a fault of this gateway")));
+    EXPECT_THAT(crowd[id].seen.raw, AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("\"error\""),
+                                          HasSubstr("a fault of this gateway")));
     EXPECT_FALSE(crowd[id].seen.kept);
     expect_given_back();
     EXPECT_THAT(faults.front().bytes, StartsWith("{\"stream\":true"));
@@ -65,7 +69,9 @@ TEST_F(Planted, WhileItWaitsForItsConnectionItIsA500) {
     plant();
     crowd.connect(id);
     ASSERT_TRUE(crowd.over(id));
-    EXPECT_THAT(crowd[id].seen.raw, AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("a fault of this gateway: planted"), HasSubstr("\"by\":\"gateway\"")));
+    EXPECT_THAT(crowd[id].seen.raw,
+                AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("a fault of this gateway: planted"),
+                      HasSubstr("\"by\":\"gateway\"")));
     EXPECT_EQ(crowd.closed.size(), 1U) << "the connection to the upstream";
     expect_given_back();
 }
@@ -77,7 +83,9 @@ TEST_F(Planted, InTheMiddleOfAStreamItIsAnErrorObjectWithoutALastChunk) {
     plant();
     crowd.receive(id, Crowd::piece("two"));
     ASSERT_TRUE(crowd.over(id));
-    EXPECT_THAT(crowd[id].seen.body(), AllOf(HasSubstr("one"), HasSubstr("two"), HasSubstr("\"cause\":\"gateway_rejected\",\"by\":\"gateway\"")));
+    EXPECT_THAT(crowd[id].seen.body(),
+                AllOf(HasSubstr("one"), HasSubstr("two"),
+                      HasSubstr("\"cause\":\"gateway_rejected\",\"by\":\"gateway\"")));
     EXPECT_THAT(crowd[id].seen.raw, Not(EndsWith("\r\n0\r\n\r\n")));
     EXPECT_FALSE(crowd[id].seen.kept);
     EXPECT_EQ(crowd.closed.size(), 1U);
@@ -118,7 +126,10 @@ TEST_F(Planted, ThatEveryStepFailsEndsEveryRequestAndNothingElse) {
 }
 
 TEST(FaultLine, IsOneLineWhateverTheBytesAre) {
-    const std::string line = fault_line({.what = "no\nsense", .bytes = std::string("a\0\r\xFF", 4), .method = "POST", .path = "/v1/\x1B[31m"});
+    const std::string line = fault_line({.what = "no\nsense",
+                                         .bytes = std::string("a\0\r\xFF", 4),
+                                         .method = "POST",
+                                         .path = "/v1/\x1B[31m"});
     EXPECT_EQ(std::ranges::count(line, '\n'), 1);
     EXPECT_TRUE(line.ends_with('\n'));
     EXPECT_EQ(line.find_first_of(std::string_view("\0\r\x1B\xFF", 4)), std::string::npos) << line;

@@ -1,9 +1,11 @@
-// The gateway between clients and its upstreams: requests and upstream events in, actions for both sides out. Sans-IO: no
-// socket, clock or thread; a rim wires it to a server for the clients and to a client host for the upstreams.
+// The gateway between clients and its upstreams: requests and upstream events in, actions for both
+// sides out. Sans-IO: no socket, clock or thread; a rim wires it to a server for the clients and to
+// a client host for the upstreams.
 //
-// An answer waits in the queue until an upstream has room, in answers and in tokens; everything else (models, health) is
-// passed on at once. Each attempt has a connection for itself; one that carried a whole answer is kept for a next request. Nothing
-// that an upstream may have read is ever sent twice.
+// An answer waits in the queue until an upstream has room, in answers and in tokens; everything
+// else (models, health) is passed on at once. Each attempt has a connection for itself; one that
+// carried a whole answer is kept for a next request. Nothing that an upstream may have read is ever
+// sent twice.
 #pragma once
 
 #include <array>
@@ -65,7 +67,8 @@ public:
     /// False: it may not ask and has its answer; its body is not wanted.
     bool head(base::Instant now, const net::ServiceRequest& request, Actions& out);
     void request(base::Instant now, net::ServiceRequest request, Actions& out);
-    /// It leaves the queue, or its upstream's connection is closed at once, whatever that was doing.
+    /// It leaves the queue, or its upstream's connection is closed at once, whatever that was
+    /// doing.
     void client_left(base::Instant now, net::ConnectionId id, Actions& out);
     /// Back-pressure: the upstream is not read while its client lags.
     void client_lags(base::Instant now, net::ConnectionId id, bool lags, Actions& out);
@@ -75,8 +78,9 @@ public:
         pass_on(event, out);
         read_on(event, out);
     }
-    /// The two halves of it, for a rim that sends what the first one says before it calls the second: reading the copy for its
-    /// facts then delays no event. Both within the life of the event's bytes.
+    /// The two halves of it, for a rim that sends what the first one says before it calls the
+    /// second: reading the copy for its facts then delays no event. Both within the life of the
+    /// event's bytes.
     void pass_on(const net::Event& event, Actions& out);
     void read_on(const net::Event& event, Actions& out);
 
@@ -96,7 +100,8 @@ public:
     /// For a rim that caught what belongs to no exchange.
     void stray_fault(std::string_view what) { note_fault(nullptr, what, ""); }
 
-    /// No new requests (503); running and waiting answers go on until the drain limit, then they end with a reason.
+    /// No new requests (503); running and waiting answers go on until the drain limit, then they
+    /// end with a reason.
     void drain(base::Instant now, Actions& out);
     bool drained() const { return draining_ && live_.empty(); }
     std::size_t running() const { return live_.size(); }
@@ -112,34 +117,41 @@ private:
     static constexpr net::TimerId kQueueTimer = std::numeric_limits<net::TimerId>::max();
     struct Entry {
         std::unique_ptr<Exchange> exchange;
-        net::ConnectionId connection = 0;       ///< of the attempt under way; 0: none
-        std::int64_t reserved = 0;              ///< in the budgets
-        bool shared = false;                    ///< the store was asked too, and has to hear of the end
+        net::ConnectionId connection = 0;  ///< of the attempt under way; 0: none
+        std::int64_t reserved = 0;         ///< in the budgets
+        bool shared = false;               ///< the store was asked too, and has to hear of the end
         std::vector<SharedWindow> asking = {};  ///< what it was asked for and has not answered yet
         bool counted = false;                   ///< holds a place at its upstream
     };
     using Live = std::unordered_map<net::ConnectionId, Entry>;
 
-    bool own_page(base::Instant now, const net::ServiceRequest& request, const std::string& request_id, Actions& out);
-    void respond(const net::ServiceRequest& request, int status, std::string_view type, std::string_view body, const std::string& request_id, Actions& out,
+    bool own_page(base::Instant now, const net::ServiceRequest& request,
+                  const std::string& request_id, Actions& out);
+    void respond(const net::ServiceRequest& request, int status, std::string_view type,
+                 std::string_view body, const std::string& request_id, Actions& out,
                  const wire::Headers& more = {}) const;
     std::string status_body(base::Instant now) const;
 
-    void begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work, Actions& out);
+    void begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work,
+               Actions& out);
     bool set_aside(Live::iterator at, base::Instant now, Actions& out);
     bool ask_store(Live::iterator at, base::Instant now, Actions& out);
-    void over_budget(Live::iterator at, const std::string& words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
+    void over_budget(Live::iterator at, const std::string& words,
+                     std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     void without_store(Live::iterator at, base::Duration took, base::Instant now, Actions& out);
     Ticket ticket_of(const Live::value_type& live) const;
     void wait_or_refuse(Live::iterator at, base::Instant now, Actions& out);
     void pump(base::Instant now, Actions& out);
-    Queue::Reply place(const Ticket& ticket, bool overdue, std::set<UpstreamId>& claimed, base::Instant now, Actions& out);
+    Queue::Reply place(const Ticket& ticket, bool overdue, std::set<UpstreamId>& claimed,
+                       base::Instant now, Actions& out);
     std::vector<UpstreamId> takers(const Exchange& exchange) const;
     bool floors_allow(Priority priority) const;
-    void dispatch(Live::iterator at, const Upstreams::Choice& choice, bool others, base::Instant now, Actions& out);
+    void dispatch(Live::iterator at, const Upstreams::Choice& choice, bool others,
+                  base::Instant now, Actions& out);
     void release(Entry& entry, bool telling, bool failed, base::Instant now);
     void try_elsewhere(Live::iterator at, bool connection_open, base::Instant now, Actions& out);
-    void refuse(Live::iterator at, int status, std::string words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
+    void refuse(Live::iterator at, int status, std::string words,
+                std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     base::Duration estimated_wait(Priority priority) const;
 
     void end_stranded(base::Instant now, Actions& out);
@@ -151,9 +163,11 @@ private:
         std::string_view bytes;
         bool connection_open = true;
     };
-    /// One step of one exchange, with the bytes for its client. What it throws ends that exchange and nothing else.
+    /// One step of one exchange, with the bytes for its client. What it throws ends that exchange
+    /// and nothing else.
     template <class Step>
-    void guarded(net::ConnectionId id, Came came, base::Instant now, Actions& out, const Step& step) {
+    void guarded(net::ConnectionId id, Came came, base::Instant now, Actions& out,
+                 const Step& step) {
         std::string bytes;
         try {
             step(bytes);
@@ -161,10 +175,12 @@ private:
             end_by_fault(id, thrown.what(), came, std::move(bytes), now, out);
         }
     }
-    void end_by_fault(net::ConnectionId id, std::string_view what, Came came, std::string bytes, base::Instant now, Actions& out);
+    void end_by_fault(net::ConnectionId id, std::string_view what, Came came, std::string bytes,
+                      base::Instant now, Actions& out);
     void note_fault(const Exchange* exchange, std::string_view what, std::string_view bytes);
     void keep_record(const Exchange& exchange, const std::optional<End>& end, base::Instant now);
-    void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now, Actions& out);
+    void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now,
+                Actions& out);
     void note_pace(base::Instant now);
     void count(const Exchange& exchange, base::Instant now);
     void forget(Live::iterator at, base::Instant now, Actions& out);
@@ -179,7 +195,8 @@ private:
     StoreState store_;
     StoreMetrics store_metrics_;
     Live live_;
-    std::unordered_map<net::ConnectionId, net::ConnectionId> attempts_;  ///< connection to an upstream -> request
+    std::unordered_map<net::ConnectionId, net::ConnectionId>
+        attempts_;  ///< connection to an upstream -> request
     net::ConnectionId next_connection_ = 1;
     std::array<int, kPriorities> running_by_class_{};
     std::optional<base::Instant> last_end_;

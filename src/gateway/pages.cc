@@ -54,27 +54,37 @@ json::value store_object(const std::optional<SharedStore>& shared, const StoreSt
 
 }  // namespace
 
-void Gateway::respond(const net::ServiceRequest& request, int status, std::string_view type, std::string_view body, const std::string& request_id, Actions& out,
+void Gateway::respond(const net::ServiceRequest& request, int status, std::string_view type,
+                      std::string_view body, const std::string& request_id, Actions& out,
                       const wire::Headers& more) const {
     const bool keep = !wants_close(request);
-    wire::Headers headers = {{"Connection", keep ? "keep-alive" : "close"}, {"X-Request-Id", request_id}, {"Server", "fullstop"}};
+    wire::Headers headers = {{"Connection", keep ? "keep-alive" : "close"},
+                             {"X-Request-Id", request_id},
+                             {"Server", "fullstop"}};
     headers.insert(headers.end(), more.begin(), more.end());
     std::string bytes = wire::whole_response(status, type, body, headers);
     if (request.method == "HEAD") bytes.resize(bytes.find("\r\n\r\n") + 4);
     out.client.emplace_back(net::ServiceSend{request.id, std::move(bytes)});
-    out.client.emplace_back(net::ServiceClose{.id = request.id, .kind = net::CloseKind::kFin, .keep_alive = keep});
+    out.client.emplace_back(
+        net::ServiceClose{.id = request.id, .kind = net::CloseKind::kFin, .keep_alive = keep});
 }
 
-bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request, const std::string& request_id, Actions& out) {
+bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request,
+                       const std::string& request_id, Actions& out) {
     const std::string path = request.target.substr(0, request.target.find('?'));
     const bool health = path == "/health", metrics = path == "/metrics";
     if (!health && !metrics && path != "/fullstop/status") return false;
     if (request.method != "GET" && request.method != "HEAD") {
-        respond(request, 405, kJson, error_body(fmt::format("{} takes GET", path), "invalid_request_error", "method_not_allowed"), request_id, out);
+        respond(request, 405, kJson,
+                error_body(fmt::format("{} takes GET", path), "invalid_request_error",
+                           "method_not_allowed"),
+                request_id, out);
     } else if (health) {
-        respond(request, draining_ ? 503 : 200, kJson, draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
+        respond(request, draining_ ? 503 : 200, kJson,
+                draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
     } else {
-        std::string body = metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
+        std::string body =
+            metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
         if (metrics && options_.memory != nullptr) body += memory_text(*options_.memory);
         if (metrics && options_.records) body += records_text(options_.records());
         if (metrics && options_.policy.budgets.shared) store_metrics_.write(body, store_);
@@ -87,30 +97,33 @@ std::string Gateway::status_body(base::Instant now) const {
     json::object ends;
     for (const auto& [cause, count] : metrics_.ends()) ends[answer::to_string(cause)] = count;
     json::array servers;
-    for (const auto& [id, upstream] : upstreams_.all()) servers.push_back(upstream_object(*upstream, now));
+    for (const auto& [id, upstream] : upstreams_.all())
+        servers.push_back(upstream_object(*upstream, now));
     const Policy& policy = options_.policy;
     const Deadlines& limits = policy.deadlines;
     json::object waiting;
-    for (const Priority each : {Priority::kInteractive, Priority::kNormal, Priority::kBatch}) waiting[to_string(each)] = queue_.size(each);
-    return json::serialize(json::object{{"server", "fullstop"},
-                                        {"role", "gateway"},
-                                        {"version", options_.version},
-                                        {"status", draining_ ? "draining" : "ok"},
-                                        {"upstreams", std::move(servers)},
-                                        {"running", live_.size() - queue_.size()},
-                                        {"waiting", std::move(waiting)},
-                                        {"max_queue", policy.queue.requests},
-                                        {"queue_wait_limit_ms", in_ms(limits.queue_wait)},
-                                        {"first_token_limit_ms", in_ms(limits.first_token)},
-                                        {"idle_limit_ms", in_ms(limits.idle)},
-                                        {"total_limit_ms", in_ms(limits.total)},
-                                        {"connect_limit_ms", base::to_ms(net::kConnectTimeout)},
-                                        {"drain_limit_ms", base::to_ms(policy.drain)},
-                                        {"heartbeat_ms", in_ms(policy.heartbeat)},
-                                        {"max_tokens", or_null(policy.output.max_tokens)},
-                                        {"shared_budgets", store_object(policy.budgets.shared, store_)},
-                                        {"other_responses", metrics_.others()},
-                                        {"ends", std::move(ends)}});
+    for (const Priority each : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
+        waiting[to_string(each)] = queue_.size(each);
+    return json::serialize(
+        json::object{{"server", "fullstop"},
+                     {"role", "gateway"},
+                     {"version", options_.version},
+                     {"status", draining_ ? "draining" : "ok"},
+                     {"upstreams", std::move(servers)},
+                     {"running", live_.size() - queue_.size()},
+                     {"waiting", std::move(waiting)},
+                     {"max_queue", policy.queue.requests},
+                     {"queue_wait_limit_ms", in_ms(limits.queue_wait)},
+                     {"first_token_limit_ms", in_ms(limits.first_token)},
+                     {"idle_limit_ms", in_ms(limits.idle)},
+                     {"total_limit_ms", in_ms(limits.total)},
+                     {"connect_limit_ms", base::to_ms(net::kConnectTimeout)},
+                     {"drain_limit_ms", base::to_ms(policy.drain)},
+                     {"heartbeat_ms", in_ms(policy.heartbeat)},
+                     {"max_tokens", or_null(policy.output.max_tokens)},
+                     {"shared_budgets", store_object(policy.budgets.shared, store_)},
+                     {"other_responses", metrics_.others()},
+                     {"ends", std::move(ends)}});
 }
 
 }  // namespace fullstop::gateway

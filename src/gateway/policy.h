@@ -1,5 +1,6 @@
-// Everything a configuration decides, as plain values: which upstreams, who waits how, and what may cut an answer. A
-// running gateway takes a new one without touching the answers under way. Reading and checking files is cli's.
+// Everything a configuration decides, as plain values: which upstreams, who waits how, and what may
+// cut an answer. A running gateway takes a new one without touching the answers under way. Reading
+// and checking files is cli's.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ constexpr std::string_view to_string(Priority priority) {
 
 /// The clocks that can cut an answer. Absent: not limited.
 struct Deadlines {
-    std::optional<base::Duration> queue_wait;           ///< from arrival until an upstream is chosen
-    std::optional<base::Duration> first_token;          ///< of a stream: from then until its first token
+    std::optional<base::Duration> queue_wait;   ///< from arrival until an upstream is chosen
+    std::optional<base::Duration> first_token;  ///< of a stream: from then until its first token
     std::optional<base::Duration> idle = kDefaultIdle;  ///< silence of the upstream
     std::optional<base::Duration> total;                ///< from arrival to the end
 };
@@ -42,14 +43,18 @@ struct QueueLimits {
 
 struct UpstreamOptions {
     wire::ServerUrl url;
-    std::optional<std::int64_t> max_concurrency = {};  ///< answers at once; absent: as learned, else not limited
-    std::optional<std::int64_t> kv_tokens = {};        ///< tokens that its answers share; absent: as learned, else not limited
+    std::optional<std::int64_t> max_concurrency =
+        {};  ///< answers at once; absent: as learned, else not limited
+    std::optional<std::int64_t> kv_tokens =
+        {};  ///< tokens that its answers share; absent: as learned, else not limited
     /// Length that a request without a limit is taken to need; absent: all that its window leaves.
     std::optional<std::int64_t> expected_output = {};
-    bool learn = true;                     ///< what the server tells of slots and memory counts
-    bool draining = false;                 ///< gets no new requests
-    std::string api_key_env = {};          ///< name of the variable with the key for questions about itself; "": none
-    std::string api_key = {};              ///< what it holds; never shown. Requests carry it where the gateway has keys of its own
+    bool learn = true;      ///< what the server tells of slots and memory counts
+    bool draining = false;  ///< gets no new requests
+    std::string api_key_env =
+        {};  ///< name of the variable with the key for questions about itself; "": none
+    std::string api_key = {};  ///< what it holds; never shown. Requests carry it where the gateway
+                               ///< has keys of its own
     std::vector<std::string> models = {};  ///< names that it serves; empty: as learned, else any
 };
 
@@ -60,7 +65,8 @@ struct TokenWindow {
 };
 /// A Redis or Valkey in which several gateways count together.
 struct SharedStore {
-    /// What becomes of a request when the store does not answer: this process's own counts alone decide, or it is refused.
+    /// What becomes of a request when the store does not answer: this process's own counts alone
+    /// decide, or it is refused.
     enum class OnLoss { kOpen, kClosed };
     std::string host;
     std::uint16_t port = kDefaultStorePort;
@@ -72,7 +78,9 @@ struct SharedStore {
     base::Duration timeout = kDefaultStoreTimeout;  ///< for one answer
     bool operator==(const SharedStore&) const = default;
 };
-constexpr std::string_view to_string(SharedStore::OnLoss on_loss) { return on_loss == SharedStore::OnLoss::kOpen ? "fail_open" : "fail_closed"; }
+constexpr std::string_view to_string(SharedStore::OnLoss on_loss) {
+    return on_loss == SharedStore::OnLoss::kOpen ? "fail_open" : "fail_closed";
+}
 struct Budgets {
     std::optional<TokenWindow> overall, per_key;
     std::map<std::string, TokenWindow> routes;  ///< by the path of the request
@@ -82,7 +90,8 @@ struct Budgets {
 /// How many tokens one answer may have.
 struct OutputLimits {
     struct Step {
-        std::int64_t users = 0;  ///< answers running and waiting, this one included, from which on it holds
+        std::int64_t users =
+            0;  ///< answers running and waiting, this one included, from which on it holds
         std::int64_t max_tokens = 0;
     };
     std::optional<std::int64_t> max_tokens;
@@ -104,7 +113,8 @@ struct Policy {
     QueueLimits queue;
     OutputLimits output;
     Budgets budgets;
-    std::optional<base::Duration> heartbeat;  ///< silence towards a waiting stream after which a comment is sent
+    std::optional<base::Duration>
+        heartbeat;  ///< silence towards a waiting stream after which a comment is sent
     base::Duration drain = kDefaultDrain;
     double affinity = kDefaultAffinity;
     OtherPaths other_paths = OtherPaths::kRefuse;

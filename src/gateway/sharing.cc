@@ -1,5 +1,6 @@
-// Budgets that several gateways share: a request that fits our own counts asks their store and waits for the answer; without
-// one the policy decides. Its own counts go on meanwhile, so that they hold whenever the store does not.
+// Budgets that several gateways share: a request that fits our own counts asks their store and
+// waits for the answer; without one the policy decides. Its own counts go on meanwhile, so that
+// they hold whenever the store does not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,8 @@ bool Gateway::ask_store(Live::iterator at, base::Instant now, Actions& out) {
     entry.asking = budget_.shared_windows(work.client, work.path);
     if (entry.asking.empty()) return true;
     entry.shared = true;
-    out.store.emplace_back(StoreReserve{.id = at->first, .tokens = entry.reserved, .windows = entry.asking});
+    out.store.emplace_back(
+        StoreReserve{.id = at->first, .tokens = entry.reserved, .windows = entry.asking});
     watch(*at, now, out);
     return false;
 }
@@ -31,27 +33,39 @@ void Gateway::answered(const StoreAnswer& answer, base::Instant now, Actions& ou
     using Outcome = StoreMetrics::Outcome;
     switch (answer.what) {
         case StoreAnswer::What::kLost: return without_store(at, answer.took, now, out);
-        case StoreAnswer::What::kGranted: store_metrics_.asked(Outcome::kGranted, answer.took); return wait_or_refuse(at, now, out);
+        case StoreAnswer::What::kGranted:
+            store_metrics_.asked(Outcome::kGranted, answer.took);
+            return wait_or_refuse(at, now, out);
         case StoreAnswer::What::kRefused: break;
     }
     store_metrics_.asked(Outcome::kRefused, answer.took);
     entry.shared = false;
     const SharedWindow& window = asked[std::min(answer.window, asked.size() - 1)];
-    over_budget(at, refusal_words(window.what, window.limit, answer.left, entry.reserved), answer.retry_after, now, out);
+    over_budget(at, refusal_words(window.what, window.limit, answer.left, entry.reserved),
+                answer.retry_after, now, out);
 }
 
-void Gateway::without_store(Live::iterator at, base::Duration took, base::Instant now, Actions& out) {
+void Gateway::without_store(Live::iterator at, base::Duration took, base::Instant now,
+                            Actions& out) {
     const auto& shared = options_.policy.budgets.shared;
     const bool passes = !shared || shared->on_loss == SharedStore::OnLoss::kOpen;
-    store_metrics_.asked(passes ? StoreMetrics::Outcome::kLostPassed : StoreMetrics::Outcome::kLostRefused, took);
+    store_metrics_.asked(
+        passes ? StoreMetrics::Outcome::kLostPassed : StoreMetrics::Outcome::kLostRefused, took);
     if (passes) return wait_or_refuse(at, now, out);
     const std::string why = store_.words.empty() ? "" : ": " + store_.words;
-    refuse(at, 503, fmt::format("the store of shared budgets at {} does not answer{}; on_loss is fail_closed", shown(*shared), why), kStoreRetryAfter, now,
-           out);
+    refuse(
+        at, 503,
+        fmt::format("the store of shared budgets at {} does not answer{}; on_loss is fail_closed",
+                    shown(*shared), why),
+        kStoreRetryAfter, now, out);
 }
 
-void Gateway::over_budget(Live::iterator at, const std::string& words, std::optional<base::Duration> retry_after, base::Instant now, Actions& out) {
-    refuse(at, 429, words, retry_after ? std::optional(std::min(*retry_after, kMaxRetryAfter)) : std::nullopt, now, out);
+void Gateway::over_budget(Live::iterator at, const std::string& words,
+                          std::optional<base::Duration> retry_after, base::Instant now,
+                          Actions& out) {
+    refuse(at, 429, words,
+           retry_after ? std::optional(std::min(*retry_after, kMaxRetryAfter)) : std::nullopt, now,
+           out);
 }
 
 }  // namespace fullstop::gateway

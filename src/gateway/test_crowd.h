@@ -1,5 +1,5 @@
-// For tests only: a gateway with several upstreams and clients in virtual time. Connections and timers are kept by name;
-// what each client received is kept apart.
+// For tests only: a gateway with several upstreams and clients in virtual time. Connections and
+// timers are kept by name; what each client received is kept apart.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,13 +16,16 @@ namespace fullstop::gateway {
 
 class Crowd {
 public:
-    explicit Crowd(Policy policy) : Crowd(GatewayOptions{.policy = std::move(policy), .version = "test"}) {}
+    explicit Crowd(Policy policy)
+        : Crowd(GatewayOptions{.policy = std::move(policy), .version = "test"}) {}
     explicit Crowd(GatewayOptions options) : gateway(with_records(std::move(options))) {}
 
     static Policy policy_of(int upstreams, std::optional<std::int64_t> each = {}) {
         Policy policy;
         for (int i = 1; i <= upstreams; ++i)
-            policy.upstreams.push_back({.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(9000 + i)), .max_concurrency = each});
+            policy.upstreams.push_back(
+                {.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(9000 + i)),
+                 .max_concurrency = each});
         return policy;
     }
 
@@ -34,10 +37,15 @@ public:
         std::string sent;
     };
 
-    net::ConnectionId ask(const std::string& body = R"({"stream":true,"max_tokens":10})", const std::string& key = "",
+    net::ConnectionId ask(const std::string& body = R"({"stream":true,"max_tokens":10})",
+                          const std::string& key = "",
                           const std::string& target = "/v1/chat/completions") {
         const net::ConnectionId id = ++last_;
-        net::ServiceRequest request{.id = id, .method = "POST", .target = target, .headers = {{"host", "gateway"}}, .body = body};
+        net::ServiceRequest request{.id = id,
+                                    .method = "POST",
+                                    .target = target,
+                                    .headers = {{"host", "gateway"}},
+                                    .body = body};
         if (!key.empty()) request.headers["authorization"] = key;
         Actions out;
         gateway.request(now, std::move(request), out);
@@ -54,21 +62,38 @@ public:
         take(out);
     }
     void connect(net::ConnectionId id) { tell(net::Connected{clients_[id].connection}); }
-    void refuse_connection(net::ConnectionId id) { tell(net::ConnectFailed{clients_[id].connection, net::ConnectFailure::kRefused, "Connection refused"}); }
-    void close(net::ConnectionId id) { tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kFin, ""}); }
-    void fail(net::ConnectionId id) { tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kRst, "Connection reset by peer"}); }
-    void receive(net::ConnectionId id, const std::string& bytes) { tell(net::Received{clients_[id].connection, bytes, answer::StampClock::kUserSpace}); }
+    void refuse_connection(net::ConnectionId id) {
+        tell(net::ConnectFailed{clients_[id].connection, net::ConnectFailure::kRefused,
+                                "Connection refused"});
+    }
+    void close(net::ConnectionId id) {
+        tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kFin, ""});
+    }
+    void fail(net::ConnectionId id) {
+        tell(net::PeerClosed{clients_[id].connection, net::CloseKind::kRst,
+                             "Connection reset by peer"});
+    }
+    void receive(net::ConnectionId id, const std::string& bytes) {
+        tell(net::Received{clients_[id].connection, bytes, answer::StampClock::kUserSpace});
+    }
 
-    static std::string stream_head() { return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"; }
+    static std::string stream_head() {
+        return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+               "chunked\r\n\r\n";
+    }
     static std::string piece(const std::string& word = "hi") {
-        return wire::chunk(wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":")" + word + R"("},"finish_reason":null}]})"));
+        return wire::chunk(wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":")" + word +
+                                           R"("},"finish_reason":null}]})"));
     }
     static std::string ending(const std::string& reason = "stop", const std::string& usage = "") {
-        return wire::chunk(wire::sse_event(R"({"choices":[{"index":0,"delta":{},"finish_reason":")" + reason + "\"}]" + usage + "}")) +
+        return wire::chunk(
+                   wire::sse_event(R"({"choices":[{"index":0,"delta":{},"finish_reason":")" +
+                                   reason + "\"}]" + usage + "}")) +
                wire::chunk(wire::sse_event("[DONE]")) + wire::last_chunk();
     }
     /// A whole answer from here on.
-    void answer(net::ConnectionId id, const std::string& reason = "stop", const std::string& usage = "") {
+    void answer(net::ConnectionId id, const std::string& reason = "stop",
+                const std::string& usage = "") {
         connect(id);
         receive(id, stream_head() + piece() + ending(reason, usage));
     }
@@ -77,7 +102,8 @@ public:
     void pass(base::Duration time) {
         const base::Instant until = now + time;
         while (true) {
-            const auto next = std::ranges::min_element(timers_, {}, [](const auto& each) { return each.second; });
+            const auto next =
+                std::ranges::min_element(timers_, {}, [](const auto& each) { return each.second; });
             if (next == timers_.end() || next->second > until) break;
             now = std::max(now, next->second);
             const net::TimerId id = next->first;
@@ -93,7 +119,10 @@ public:
     }
     std::string page(const std::string& target) {
         const net::ConnectionId id = ++last_;
-        act([&](Actions& out) { gateway.request(now, {.id = id, .method = "GET", .target = target, .headers = {}, .body = {}}, out); });
+        act([&](Actions& out) {
+            gateway.request(
+                now, {.id = id, .method = "GET", .target = target, .headers = {}, .body = {}}, out);
+        });
         return clients_[id].seen.body();
     }
     std::size_t timers() const { return timers_.size(); }

@@ -1,5 +1,6 @@
-// For tests only: a gateway between a client and an upstream that exist as bytes alone. One request goes through; the
-// upstream's bytes come in any cut, then its end; what the client received is kept and read by a reader of its own.
+// For tests only: a gateway between a client and an upstream that exist as bytes alone. One request
+// goes through; the upstream's bytes come in any cut, then its end; what the client received is
+// kept and read by a reader of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ struct Seen {
         answer::Record out;
         wire::AnswerReader reader(out);
         reader.bytes(raw, base::from_ms(1), answer::StampClock::kUserSpace);
-        reader.end({reset ? wire::StreamEnd::Kind::kRst : wire::StreamEnd::Kind::kFin}, base::from_ms(2));
+        reader.end({reset ? wire::StreamEnd::Kind::kRst : wire::StreamEnd::Kind::kFin},
+                   base::from_ms(2));
         return out;
     }
 };
@@ -56,7 +58,11 @@ public:
                 .body = std::move(body)};
     }
     net::ServiceRequest get(const std::string& target) {
-        return {.id = ++last_id, .method = "GET", .target = target, .headers = {{"host", "gateway"}}, .body = {}};
+        return {.id = ++last_id,
+                .method = "GET",
+                .target = target,
+                .headers = {{"host", "gateway"}},
+                .body = {}};
     }
 
     void request(const net::ServiceRequest& request) {
@@ -80,16 +86,21 @@ public:
         take(out);
     }
     void connected() { tell(net::Connected{connection}); }
-    void fail_to_connect(net::ConnectFailure why, const char* text) { tell(net::ConnectFailed{connection, why, text}); }
+    void fail_to_connect(net::ConnectFailure why, const char* text) {
+        tell(net::ConnectFailed{connection, why, text});
+    }
     void receive(std::string_view bytes) {
         now += std::chrono::milliseconds(1);
         if (!seen.closed) tell(net::Received{connection, bytes, answer::StampClock::kUserSpace});
     }
     void close(net::CloseKind kind) {
         now += std::chrono::milliseconds(1);
-        if (!seen.closed) tell(net::PeerClosed{connection, kind, kind == net::CloseKind::kRst ? "Connection reset by peer" : ""});
+        if (!seen.closed)
+            tell(net::PeerClosed{connection, kind,
+                                 kind == net::CloseKind::kRst ? "Connection reset by peer" : ""});
     }
-    /// Nothing more comes: time passes until the timer that was set fires, as often as it is set again.
+    /// Nothing more comes: time passes until the timer that was set fires, as often as it is set
+    /// again.
     void silence() {
         for (int i = 0; i < 3 && !seen.closed; ++i) {
             ASSERT_TRUE(timer) << "no limit is watched";
@@ -122,12 +133,18 @@ private:
             }
         }
         for (const auto& action : actions.upstream) {
-            if (const auto* connect = std::get_if<net::Connect>(&action)) ++connects, connection = connect->id;
-            if (const auto* send = std::get_if<net::Send>(&action)) sent += send->bytes + (send->more ? *send->more : "");
+            if (const auto* connect = std::get_if<net::Connect>(&action))
+                ++connects, connection = connect->id;
+            if (const auto* send = std::get_if<net::Send>(&action))
+                sent += send->bytes + (send->more ? *send->more : "");
             if (std::get_if<net::Close>(&action) != nullptr) upstream_closed = true;
             if (const auto* flow = std::get_if<net::Flow>(&action)) upstream_read = flow->on;
-            if (const auto* set = std::get_if<net::SetTimer>(&action); set != nullptr && set->id == last_id) timer = set->at;
-            if (const auto* cancel = std::get_if<net::CancelTimer>(&action); cancel != nullptr && cancel->id == last_id) timer.reset();
+            if (const auto* set = std::get_if<net::SetTimer>(&action);
+                set != nullptr && set->id == last_id)
+                timer = set->at;
+            if (const auto* cancel = std::get_if<net::CancelTimer>(&action);
+                cancel != nullptr && cancel->id == last_id)
+                timer.reset();
         }
     }
 };

@@ -19,26 +19,31 @@ answer::ServerFacts llama_server(std::int64_t window, std::int64_t slots, bool s
     facts.name = "llama-server";
     facts.window = answer::Fact<base::Tokens>::reported({window}, "/props n_ctx");
     facts.slots = answer::Fact<std::int64_t>::reported(slots, "/props total_slots");
-    facts.pool = answer::Fact<base::Tokens>::derived({shared ? window : window * slots}, "/props n_ctx");
+    facts.pool =
+        answer::Fact<base::Tokens>::derived({shared ? window : window * slots}, "/props n_ctx");
     facts.shared_pool = answer::Fact<bool>::derived(shared, "/props");
     return facts;
 }
 
-/// llama-server with one pool for all slots: when the live answers fill it, every one of them gets the error.
+/// llama-server with one pool for all slots: when the live answers fill it, every one of them gets
+/// the error.
 void kill_when_pool_is_full(answer::Run& run, std::int64_t pool) {
     for (const int level : {2, 4, 8}) {
         std::vector<answer::Record*> records;
         for (answer::Record& record : run.records)
             if (record.request.concurrency == level) records.push_back(&record);
         for (std::size_t i = 0; i < records.size(); i += static_cast<std::size_t>(level)) {
-            const auto wave =
-                std::vector<answer::Record*>(records.begin() + static_cast<std::ptrdiff_t>(i), records.begin() + static_cast<std::ptrdiff_t>(i) + level);
+            const auto wave = std::vector<answer::Record*>(
+                records.begin() + static_cast<std::ptrdiff_t>(i),
+                records.begin() + static_cast<std::ptrdiff_t>(i) + level);
             std::int64_t step = 0, held = 0;
             const base::Duration start = *wave.front()->timeline.sent;
             for (; held < pool && step < 512; ++step) {
                 held = 0;
                 for (const auto* record : wave)
-                    if (step <= (*record->output_tokens).count) held += (*record->prompt_tokens).count + std::min(step, (*record->output_tokens).count);
+                    if (step <= (*record->output_tokens).count)
+                        held += (*record->prompt_tokens).count +
+                                std::min(step, (*record->output_tokens).count);
             }
             for (auto* record : wave) {
                 if ((*record->output_tokens).count <= step) {
@@ -49,10 +54,13 @@ void kill_when_pool_is_full(answer::Run& run, std::int64_t pool) {
                 }
                 RecordBuilder victim("");
                 victim.edit() = *record;
-                *record = victim.says(sentence(step).substr(0, static_cast<std::size_t>(step * 5 - 3)), step)
-                              .timed(base::to_ms(start), 100, 20)
-                              .error("Context size has been exceeded.")
-                              .build();
+                *record =
+                    victim
+                        .says(sentence(step).substr(0, static_cast<std::size_t>(step * 5 - 3)),
+                              step)
+                        .timed(base::to_ms(start), 100, 20)
+                        .error("Context size has been exceeded.")
+                        .build();
             }
         }
     }
@@ -99,10 +107,12 @@ TEST(Window, ASplitWindowIsAPolicyFromOneUserWithTheSumShown) {
     EXPECT_EQ(verdict.confidence, Confidence::kProven);
     EXPECT_EQ(verdict.from_concurrency, 1);
     bool sum = false;
-    for (const Evidence& evidence : verdict.evidence) sum = sum || evidence.text.find("= 256 tokens") != std::string::npos;
+    for (const Evidence& evidence : verdict.evidence)
+        sum = sum || evidence.text.find("= 256 tokens") != std::string::npos;
     EXPECT_TRUE(sum);
     ASSERT_FALSE(verdict.remedies.empty());
-    EXPECT_EQ(verdict.remedies.front().number, 8 * 768) << "60 + 512 tokens rounded up to 256, for each of 8 slots";
+    EXPECT_EQ(verdict.remedies.front().number, 8 * 768)
+        << "60 + 512 tokens rounded up to 256, for each of 8 slots";
 }
 
 TEST(Unplanted, ASlowerServerThatCutsNothingIsLatencyOnly) {
@@ -115,14 +125,16 @@ TEST(Unplanted, ASlowerServerThatCutsNothingIsLatencyOnly) {
 
 TEST(Unplanted, AnEvenServerIsUnaffected) {
     PlantedRun planted({.seed = 8});
-    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected) << judge(planted.run()).verdict.headline;
+    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected)
+        << judge(planted.run()).verdict.headline;
 }
 
 TEST(Unplanted, AServerWithTheFinishWordsOf2023IsUnaffected) {
     PlantedRun planted({.seed = 8});
     for (answer::Record& record : planted.run().records)
         if (record.end.reason == "stop") record.end.reason = "stopped_eos";
-    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected) << judge(planted.run()).verdict.headline;
+    EXPECT_EQ(judge(planted.run()).verdict.value, Verdict::kUnaffected)
+        << judge(planted.run()).verdict.headline;
 }
 
 TEST(Unplanted, EnoughAnswersMakeTheVerdictFirm) {
@@ -137,7 +149,9 @@ TEST(Planted, HalfOfTheAnswersAtEightUsersAreFoundWithDefaultSizes) {
     int cut = 0;
     const auto half = [&cut](RecordBuilder& builder, base::Random&) {
         if (builder.edit().request.concurrency == 8 && cut++ % 2 == 0)
-            builder.says("cut in the mid", 20).timed(base::to_ms(*builder.edit().timeline.sent)).error("Context size has been exceeded.");
+            builder.says("cut in the mid", 20)
+                .timed(base::to_ms(*builder.edit().timeline.sent))
+                .error("Context size has been exceeded.");
     };
     PlantedRun planted({.seed = 11, .plant = half});
     const Judgement verdict = judge(planted.run()).verdict;
@@ -148,7 +162,8 @@ TEST(Planted, HalfOfTheAnswersAtEightUsersAreFoundWithDefaultSizes) {
 TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
     int cut = 0;
     const auto few = [&cut](RecordBuilder& builder, base::Random&) {
-        if (builder.edit().request.concurrency == 8 && cut++ < 2) builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+        if (builder.edit().request.concurrency == 8 && cut++ < 2)
+            builder.says("cut in the mid", 20).error("Context size has been exceeded.");
     };
     PlantedRun planted({.seed = 12, .plant = few});
     const RunJudgement judgement = judge(planted.run());
@@ -160,15 +175,20 @@ TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
 TEST(Planted, ARouteDeadlineIsAPolicyOfTheGatewayAndTheRemedyExceedsTheNeed) {
     const auto deadline = [](RecordBuilder& builder, base::Random&) {
         auto& record = builder.edit();
-        const double gap = base::to_ms(record.timeline.gaps.empty() ? base::from_ms(20) : record.timeline.gaps.front());
+        const double gap = base::to_ms(record.timeline.gaps.empty() ? base::from_ms(20)
+                                                                    : record.timeline.gaps.front());
         const auto fit = static_cast<std::int64_t>((15'000 - 100) / gap);
         if (record.text_events <= fit) return;
         builder.says("and the ship went on over the", fit)
-            .timed(base::to_ms(*record.timeline.sent), 100, gap, 15'000 - 100 - gap * static_cast<double>(fit - 1))
+            .timed(base::to_ms(*record.timeline.sent), 100, gap,
+                   15'000 - 100 - gap * static_cast<double>(fit - 1))
             .unlabelled(answer::Transport::kTruncated)
             .header("server", "envoy");
     };
-    PlantedRun planted({.seed = 13, .slower = 2.2, .arms = {"deployed", "control"}, .plant = [&](RecordBuilder& builder, base::Random& random) {
+    PlantedRun planted({.seed = 13,
+                        .slower = 2.2,
+                        .arms = {"deployed", "control"},
+                        .plant = [&](RecordBuilder& builder, base::Random& random) {
                             if (builder.edit().request.arm == "deployed") deadline(builder, random);
                         }});
     const RunJudgement judgement = judge(planted.run());
@@ -183,9 +203,12 @@ TEST(Planted, ARouteDeadlineIsAPolicyOfTheGatewayAndTheRemedyExceedsTheNeed) {
 TEST(Planted, AnswersCalledFinishedInMidSentenceAreADefectAndAGatewaysWhereItDisappearsWithoutOne) {
     const auto mislabel = [](RecordBuilder& builder, base::Random& random) {
         auto& record = builder.edit();
-        if (record.request.concurrency < 8 || record.request.arm != "deployed" || !random.chance(0.9)) return;
+        if (record.request.concurrency < 8 || record.request.arm != "deployed" ||
+            !random.chance(0.9))
+            return;
         const std::int64_t half = record.text_events / 2;
-        builder.says(record.text.substr(0, record.text.size() / 2 - record.text.size() / 2 % 5 + 3), half);
+        builder.says(record.text.substr(0, record.text.size() / 2 - record.text.size() / 2 % 5 + 3),
+                     half);
     };
     PlantedRun alone({.seed = 14, .plant = mislabel});
     const Judgement defect = judge(alone.run()).verdict;
@@ -201,7 +224,8 @@ TEST(Planted, AnswersCalledFinishedInMidSentenceAreADefectAndAGatewaysWhereItDis
 TEST(Planted, AFullQueueIsAPolicy) {
     const auto full = [](RecordBuilder& builder, base::Random& random) {
         if (builder.edit().request.concurrency == 8 && random.chance(0.7))
-            builder.refused(503, "server busy, please try again.  maximum pending requests exceeded");
+            builder.refused(503,
+                            "server busy, please try again.  maximum pending requests exceeded");
     };
     PlantedRun planted({.seed = 15, .plant = full});
     const Judgement verdict = judge(planted.run()).verdict;
@@ -211,7 +235,8 @@ TEST(Planted, AFullQueueIsAPolicy) {
 
 TEST(Planted, AHiddenDefaultIsAPolicyFromOneUserOn) {
     const auto cap = [](RecordBuilder& builder, base::Random&) {
-        if ((*builder.edit().output_tokens).count > 100) builder.says(sentence(100), 100).reason("length");
+        if ((*builder.edit().output_tokens).count > 100)
+            builder.says(sentence(100), 100).reason("length");
     };
     PlantedRun planted({.seed = 16, .plant = cap, .plant_alone = true});
     const Judgement verdict = judge(planted.run()).verdict;
@@ -221,11 +246,14 @@ TEST(Planted, AHiddenDefaultIsAPolicyFromOneUserOn) {
 }
 
 TEST(Planted, ALimitThatWasAskedForIsNoShortening) {
-    const auto limit = [](RecordBuilder& builder, base::Random&) { builder.says(sentence(512), 512).reason("length"); };
+    const auto limit = [](RecordBuilder& builder, base::Random&) {
+        builder.says(sentence(512), 512).reason("length");
+    };
     PlantedRun planted({.seed = 17, .plant = limit, .plant_alone = true});
     const RunJudgement judgement = judge(planted.run());
     EXPECT_LT(judgement.verdict.value, Verdict::kPolicy) << judgement.verdict.headline;
-    for (const LevelJudgement& level : judgement.arms.front().levels) EXPECT_EQ(level.limited, level.answers);
+    for (const LevelJudgement& level : judgement.arms.front().levels)
+        EXPECT_EQ(level.limited, level.answers);
 }
 
 TEST(Run, TooFewPairsAreInconclusiveAndNothingIsNothing) {
@@ -246,21 +274,26 @@ TEST(Run, AnInterruptionIsAnArtefactAndNoCut) {
     }
     const RunJudgement judgement = judge(planted.run());
     EXPECT_LT(judgement.verdict.value, Verdict::kPolicy);
-    EXPECT_EQ(judgement.findings.at(planted.run().records.back().request.id).cause, Cause::kMeasurementArtefact);
+    EXPECT_EQ(judgement.findings.at(planted.run().records.back().request.id).cause,
+              Cause::kMeasurementArtefact);
 }
 
 /// A run whose budget was over while every `nth` answer of the level was coming, early in each.
 answer::Run with_budget_end(int concurrency, int nth, bool planned = true) {
     PlantedRun planted({.seed = 20});
     answer::Run run = planted.run();
-    if (planned) run.experiment.order = {{.arm = "deployed", .phase = "level", .concurrency = concurrency}};
+    if (planned)
+        run.experiment.order = {{.arm = "deployed", .phase = "level", .concurrency = concurrency}};
     int count = 0;
     for (answer::Record& record : run.records) {
         if (record.request.concurrency != concurrency || count++ % nth != 0) continue;
         const std::string text = record.text.substr(0, 12);
         RecordBuilder builder("");
         builder.edit() = record;
-        record = builder.says(text, 2).timed(base::to_ms(*record.timeline.sent)).unlabelled(answer::Transport::kClosedByUs).build();
+        record = builder.says(text, 2)
+                     .timed(base::to_ms(*record.timeline.sent))
+                     .unlabelled(answer::Transport::kClosedByUs)
+                     .build();
     }
     return run;
 }
@@ -286,7 +319,9 @@ TEST(Run, WhatTheProbeClosedAtItsBudgetsEndIsNoShortenedAnswer) {
         for (const LevelJudgement& level : judgement.arms.front().levels) {
             EXPECT_EQ(level.completion_rate->value, 1) << "of those that say something";
             EXPECT_EQ(level.cut, 0);
-            if (level.paired_length) EXPECT_NEAR(level.paired_length->median_ratio, 1, 0.01) << "nothing is compared with what was closed";
+            if (level.paired_length)
+                EXPECT_NEAR(level.paired_length->median_ratio, 1, 0.01)
+                    << "nothing is compared with what was closed";
         }
     }
 }
@@ -294,7 +329,9 @@ TEST(Run, WhatTheProbeClosedAtItsBudgetsEndIsNoShortenedAnswer) {
 TEST(Run, ALevelOfWhichTheBudgetLeftLittleIsNotDecided) {
     const RunJudgement judgement = judge(with_budget_end(8, 2));
     EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive);
-    EXPECT_NE(judgement.arms.front().levels.back().why.find("8 of 16 answers were lost to the measurement itself"), std::string::npos)
+    EXPECT_NE(judgement.arms.front().levels.back().why.find(
+                  "8 of 16 answers were lost to the measurement itself"),
+              std::string::npos)
         << judgement.arms.front().levels.back().why;
 }
 
@@ -303,7 +340,8 @@ TEST(Run, AClientThatLeavesOfItsOwnAccordIsStillAClientThatLeft) {
     const RunJudgement judgement = judge(run);
     for (const answer::Record& record : run.records)
         if (record.end.transport == answer::Transport::kClosedByUs)
-            EXPECT_EQ(judgement.findings.at(record.request.id).cause, Cause::kClientCancelled) << "no plan: no probe's run";
+            EXPECT_EQ(judgement.findings.at(record.request.id).cause, Cause::kClientCancelled)
+                << "no plan: no probe's run";
 }
 
 /// The answers of the second baseline, with other times.
@@ -313,21 +351,28 @@ answer::Run with_later_baseline(double ttft_ms, double gap_ms, bool streamed = t
         RecordBuilder builder("");
         builder.edit() = record;
         const bool late = record.request.phase == "baseline_after";
-        record = builder.timed(base::to_ms(*record.timeline.sent), late ? ttft_ms : 3000, late ? gap_ms : 20).build();
+        record = builder
+                     .timed(base::to_ms(*record.timeline.sent), late ? ttft_ms : 3000,
+                            late ? gap_ms : 20)
+                     .build();
         if (!streamed) record.timeline.gaps.clear();
     }
     return planted.run();
 }
 
 TEST(Run, APromptThatIsRememberedIsNoDriftOfTheMachine) {
-    EXPECT_EQ(judge(with_later_baseline(15, 20)).verdict.value, Verdict::kUnaffected) << judge(with_later_baseline(15, 20)).verdict.headline;
+    EXPECT_EQ(judge(with_later_baseline(15, 20)).verdict.value, Verdict::kUnaffected)
+        << judge(with_later_baseline(15, 20)).verdict.headline;
 }
 
 TEST(Run, AMachineThatSlowsDownMeasuresItselfStreamedOrNot) {
     for (const bool streamed : {true, false}) {
         const Judgement verdict = judge(with_later_baseline(3000, 60, streamed)).verdict;
         EXPECT_EQ(verdict.value, Verdict::kInconclusive);
-        EXPECT_NE(verdict.headline.find(streamed ? "gap between tokens changed" : "time per token changed"), std::string::npos) << verdict.headline;
+        EXPECT_NE(verdict.headline.find(streamed ? "gap between tokens changed"
+                                                 : "time per token changed"),
+                  std::string::npos)
+            << verdict.headline;
     }
 }
 
@@ -338,7 +383,8 @@ TEST(Run, JudgingTwiceGivesTheSameWords) {
     EXPECT_EQ(once.arms.front().levels.back().why, again.arms.front().levels.back().why);
 }
 
-/// Lengths drawn anew at every level, both ways, as llama-server's texts are as a rule; nothing is planted.
+/// Lengths drawn anew at every level, both ways, as llama-server's texts are as a rule; nothing is
+/// planted.
 TEST(FalseAlarms, TwoHundredUnplantedRunsAreNeverAccused) {
     int runs = 0, accused = 0, proven = 0, variance = 0, slower = 0, calm = 0, open = 0;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -350,14 +396,17 @@ TEST(FalseAlarms, TwoHundredUnplantedRunsAreNeverAccused) {
         ++runs;
         const Judgement& verdict = judgement.verdict;
         if (verdict.value >= Verdict::kPolicy) ++accused;
-        if (verdict.value >= Verdict::kPolicy && verdict.confidence == Confidence::kProven) ++proven;
+        if (verdict.value >= Verdict::kPolicy && verdict.confidence == Confidence::kProven)
+            ++proven;
         variance += verdict.value == Verdict::kSamplingVariance;
         slower += verdict.value == Verdict::kLatencyOnly;
         calm += verdict.value == Verdict::kUnaffected;
         open += verdict.value == Verdict::kInconclusive;
     }
-    fmt::print("{} unplanted runs: serving_defect or policy {} (proven {}), sampling_variance {}, latency_only {}, unaffected {}, inconclusive {}\n", runs,
-               accused, proven, variance, slower, calm, open);
+    fmt::print(
+        "{} unplanted runs: serving_defect or policy {} (proven {}), sampling_variance {}, "
+        "latency_only {}, unaffected {}, inconclusive {}\n",
+        runs, accused, proven, variance, slower, calm, open);
     EXPECT_EQ(proven, 0);
     EXPECT_EQ(accused, 0);
     EXPECT_LE(variance, runs / 20);
@@ -368,15 +417,20 @@ TEST(HitRate, PlantedPoolDeathsOfEverySizeAreCounted) {
         int found = 0, named = 0;
         constexpr int kRuns = 40;
         for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
-            PlantedRun planted({.seed = seed * 104'729, .variance = 0.3, .plant = [rate](RecordBuilder& builder, base::Random& random) {
-                                    if (builder.edit().request.concurrency == 8 && random.chance(rate))
-                                        builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+            PlantedRun planted({.seed = seed * 104'729,
+                                .variance = 0.3,
+                                .plant = [rate](RecordBuilder& builder, base::Random& random) {
+                                    if (builder.edit().request.concurrency == 8 &&
+                                        random.chance(rate))
+                                        builder.says("cut in the mid", 20)
+                                            .error("Context size has been exceeded.");
                                 }});
             const Judgement verdict = judge(planted.run()).verdict;
             found += verdict.value == Verdict::kServingDefect;
             named += verdict.cause == Cause::kKvPoolExhausted;
         }
-        fmt::print("cut rate {:.0f} % at 8 users: {} of {} runs accused, {} with the right cause\n", rate * 100, found, kRuns, named);
+        fmt::print("cut rate {:.0f} % at 8 users: {} of {} runs accused, {} with the right cause\n",
+                   rate * 100, found, kRuns, named);
         EXPECT_EQ(found, named);
         if (rate >= 0.5) EXPECT_GE(found, kRuns * 8 / 10);
     }

@@ -1,5 +1,5 @@
-// judge(): every answer gets its cause in its surroundings, every arm its verdict, and the run the worst of its deployed
-// arm, with what the control arm adds.
+// judge(): every answer gets its cause in its surroundings, every arm its verdict, and the run the
+// worst of its deployed arm, with what the control arm adds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ PromptTokens prompt_tokens(const answer::Run& run) {
     return result;
 }
 
-const answer::ServerFacts* facts(const std::map<std::string, answer::ServerFacts>& all, const std::string& arm) {
+const answer::ServerFacts* facts(const std::map<std::string, answer::ServerFacts>& all,
+                                 const std::string& arm) {
     const auto found = all.find(arm);
     return found == all.end() ? nullptr : &found->second;
 }
@@ -49,7 +50,9 @@ public:
             groups_[{record.request.arm, record.request.concurrency}].push_back(&record);
             if (closed_by_probe(record, run)) continue;
             whole_[record.request.arm].push_back(&record);
-            if (record.request.concurrency == 1) alone_[record.request.arm][{record.request.prompt_id, record.request.seed}].push_back(&record);
+            if (record.request.concurrency == 1)
+                alone_[record.request.arm][{record.request.prompt_id, record.request.seed}]
+                    .push_back(&record);
         }
     }
 
@@ -57,7 +60,8 @@ public:
 
     ArmAnswers answers(const std::string& arm) const {
         const auto found_whole = whole_.find(arm);
-        const auto whole = found_whole == whole_.end() ? std::vector<const Record*>{} : found_whole->second;
+        const auto whole =
+            found_whole == whole_.end() ? std::vector<const Record*>{} : found_whole->second;
         const Population population = examine(whole, prompts_);
         const Outages outages = outages_of(whole);
         Context context;
@@ -67,7 +71,8 @@ public:
         context.server_after = facts(run_.server_after, arm);
         context.prompt_tokens = &prompts_;
         context.interrupted = run_.interrupted;
-        if (const auto found = groups_.find({arm, 1}); found != groups_.end()) context.alone = telling(found->second);
+        if (const auto found = groups_.find({arm, 1}); found != groups_.end())
+            context.alone = telling(found->second);
         ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
         for (const answer::Arm& known : run_.arms)
             if (known.name == arm) result.url = known.url;
@@ -77,7 +82,8 @@ public:
     }
 
 private:
-    Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records, Context context) const {
+    Level level(const std::string& arm, int concurrency, const std::vector<const Record*>& records,
+                Context context) const {
         const Population population = examine(telling(records), prompts_);
         context.siblings = records;
         context.population = &population;
@@ -88,13 +94,16 @@ private:
             context.prompt = prompt_of(run_, record->request.prompt_id);
             context.closed_by_probe = closed_by_probe(*record, run_);
             const auto outage = context.outages->find(record);
-            result.answers.push_back({record, conclude(*record, context), context.baselines, outage == context.outages->end() ? concurrency : outage->second});
+            result.answers.push_back(
+                {record, conclude(*record, context), context.baselines,
+                 outage == context.outages->end() ? concurrency : outage->second});
         }
         return result;
     }
 
     std::vector<const Record*> telling(std::vector<const Record*> records) const {
-        std::erase_if(records, [&](const Record* record) { return closed_by_probe(*record, run_); });
+        std::erase_if(records,
+                      [&](const Record* record) { return closed_by_probe(*record, run_); });
         return records;
     }
 
@@ -110,7 +119,8 @@ private:
     std::set<std::string> arms_;
     std::vector<std::string> order_;
     std::map<std::pair<std::string, int>, std::vector<const Record*>> groups_;
-    std::map<std::string, std::vector<const Record*>> whole_;  ///< by arm, without what the probe closed
+    std::map<std::string, std::vector<const Record*>>
+        whole_;  ///< by arm, without what the probe closed
     std::map<std::string, std::map<Pair, std::vector<const Record*>>> alone_;
 };
 
@@ -121,12 +131,15 @@ RunJudgement judge(const answer::Run& run) {
     RunJudgement result;
     std::vector<ArmAnswers> answers;
     for (const std::string& arm : bench.arms()) answers.push_back(bench.answers(arm));
-    std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) { return (a.name == "deployed") > (b.name == "deployed"); });
+    std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) {
+        return (a.name == "deployed") > (b.name == "deployed");
+    });
     compare_with_control(answers);
     for (const ArmAnswers& arm : answers) {
         result.arms.push_back(judge_arm(arm, run));
         for (const Level& level : arm.levels)
-            for (const Judged& answer : level.answers) result.findings[answer.record->request.id] = answer.conclusion.finding;
+            for (const Judged& answer : level.answers)
+                result.findings[answer.record->request.id] = answer.conclusion.finding;
     }
     if (result.arms.empty()) {
         result.verdict.headline = "Not decided: no answer was measured.";

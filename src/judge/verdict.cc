@@ -6,7 +6,8 @@
 namespace fullstop::judge {
 namespace {
 
-constexpr std::array<std::string_view, 6> kWords = {"unaffected", "latency_only", "sampling_variance", "inconclusive", "policy", "serving_defect"};
+constexpr std::array<std::string_view, 6> kWords = {
+    "unaffected", "latency_only", "sampling_variance", "inconclusive", "policy", "serving_defect"};
 
 }  // namespace
 

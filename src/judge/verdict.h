@@ -1,5 +1,5 @@
-// What judge concludes of a run: one cause per answer, one verdict per arm and level, one for the run.
-// Pure values; report renders them, and a stored run judged again gives the same ones.
+// What judge concludes of a run: one cause per answer, one verdict per arm and level, one for the
+// run. Pure values; report renders them, and a stored run judged again gives the same ones.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,14 @@
 
 namespace fullstop::judge {
 
-enum class Verdict { kUnaffected, kLatencyOnly, kSamplingVariance, kInconclusive, kPolicy, kServingDefect };  // mildest first
+enum class Verdict {
+    kUnaffected,
+    kLatencyOnly,
+    kSamplingVariance,
+    kInconclusive,
+    kPolicy,
+    kServingDefect
+};  // mildest first
 
 std::string_view to_string(Verdict);
 std::optional<Verdict> parse_verdict(std::string_view);
@@ -43,7 +50,8 @@ struct Remedy {
 /// The cause of one answer.
 struct Finding {
     answer::Cause cause = answer::Cause::kUnexplained;
-    answer::Layer layer = answer::Layer::kUnknown;  ///< of the cause, unless evidence places it elsewhere
+    answer::Layer layer =
+        answer::Layer::kUnknown;  ///< of the cause, unless evidence places it elsewhere
     answer::Confidence confidence = answer::Confidence::kUnresolved;
     std::optional<bool> shortened;  ///< absent: cannot be said
     std::vector<Evidence> evidence;
@@ -67,7 +75,8 @@ struct Quantiles {
 /// Lengths at this level over lengths of the same (prompt, seed) alone.
 struct PairedLength {
     double median_ratio = 1, low = 1, high = 1;
-    double p = 1;  ///< sign-flip permutation test on log ratios, two-sided, corrected over levels (Holm)
+    double p =
+        1;  ///< sign-flip permutation test on log ratios, two-sided, corrected over levels (Holm)
     std::int64_t pairs = 0;
 };
 
@@ -90,10 +99,12 @@ struct LevelJudgement {
     std::optional<PairedLength> paired_length;
     std::optional<Quantiles> ttft_ms, itl_ms, queue_ms, elapsed_ms;
     answer::Fact<std::int64_t> preemptions = answer::Fact<std::int64_t>::unavailable("no counter");
-    answer::Fact<base::Bytes> kv_bytes_peak = answer::Fact<base::Bytes>::unavailable("bytes per token unknown");
-    answer::Fact<base::Bytes> memory_free_bytes_min = answer::Fact<base::Bytes>::unavailable("not sampled");
+    answer::Fact<base::Bytes> kv_bytes_peak =
+        answer::Fact<base::Bytes>::unavailable("bytes per token unknown");
+    answer::Fact<base::Bytes> memory_free_bytes_min =
+        answer::Fact<base::Bytes>::unavailable("not sampled");
     std::vector<CauseCount> causes;  ///< most frequent first
-    double p_cut = 1;                ///< Fisher's exact test against the baseline, one-sided, Holm-corrected
+    double p_cut = 1;  ///< Fisher's exact test against the baseline, one-sided, Holm-corrected
 };
 
 /// A verdict with its reasons: of one arm, or of the run.
@@ -127,7 +138,8 @@ struct RunJudgement {
 /// Judges a run. Pure: the same run gives the same judgement.
 RunJudgement judge(const answer::Run& run);
 
-/// Judges answers of one moment without an experiment (captures). Baselines, when given, are the same prompts alone, in the same order.
+/// Judges answers of one moment without an experiment (captures). Baselines, when given, are the
+/// same prompts alone, in the same order.
 struct TogetherJudgement {
     std::vector<Finding> findings;   ///< in the order given
     std::vector<Evidence> together;  ///< population tests that hold
@@ -135,9 +147,11 @@ struct TogetherJudgement {
     std::optional<answer::Cause> cause;
     std::string next;
 };
-TogetherJudgement judge_together(const std::vector<answer::Record>& records, const std::vector<answer::Record>& baselines = {});
+TogetherJudgement judge_together(const std::vector<answer::Record>& records,
+                                 const std::vector<answer::Record>& baselines = {});
 
-/// How many more answers per level the adaptive extension needs before latency_only or unaffected is firm (0: firm now).
+/// How many more answers per level the adaptive extension needs before latency_only or unaffected
+/// is firm (0: firm now).
 int pairs_until_firm(const answer::Run& run);
 
 }  // namespace fullstop::judge

@@ -1,6 +1,7 @@
-// How much may be held for others at once? One budget of bytes for the whole process: requests that are not whole, bodies under
-// way, answers in reading, backlogs of slow readers. When it is used up, who holds much and does not move is dropped first,
-// never who needs little. On one thread; callers count what they hold, the budget says who has to let go.
+// How much may be held for others at once? One budget of bytes for the whole process: requests that
+// are not whole, bodies under way, answers in reading, backlogs of slow readers. When it is used
+// up, who holds much and does not move is dropped first, never who needs little. On one thread;
+// callers count what they hold, the budget says who has to let go.
 #pragma once
 
 #include <cstddef>
@@ -29,14 +30,16 @@ public:
     class Hold {
     public:
         Hold() = default;  ///< of no budget: everything fits
-        /// `drop`, when there is one, lets go of everything at once: it ends with this hold empty or gone, and has touched no hold
-        /// that is just being resized. Without it nobody is dropped for others (a body under way), but may be refused.
+        /// `drop`, when there is one, lets go of everything at once: it ends with this hold empty
+        /// or gone, and has touched no hold that is just being resized. Without it nobody is
+        /// dropped for others (a body under way), but may be refused.
         explicit Hold(MemoryBudget& budget, std::function<void()> drop = {});
         ~Hold() { reset(); }
         Hold(Hold&& other) noexcept { *this = std::move(other); }
         Hold& operator=(Hold&& other) noexcept;
 
-        /// Holds `bytes` from now on; others may be dropped for it. False: there is no room, and it holds what it held before.
+        /// Holds `bytes` from now on; others may be dropped for it. False: there is no room, and it
+        /// holds what it held before.
         bool resize(std::size_t bytes, base::Instant now);
         void release() { resize(0, {}); }
         /// Bytes came, or went to whom they are held for: it is not idle.
@@ -59,7 +62,9 @@ public:
 
 private:
     /// The last part of the budget is for those who need little.
-    std::size_t bound(std::size_t bytes) const { return bytes <= kSmallHoldBytes ? limit_ : limit_ - limit_ / 4; }
+    std::size_t bound(std::size_t bytes) const {
+        return bytes <= kSmallHoldBytes ? limit_ : limit_ - limit_ / 4;
+    }
     bool make_room(std::uint64_t for_whom, base::Instant now);
     void drop_idle(std::uint64_t but, std::size_t down_to, base::Instant now);
     bool drop_largest(std::uint64_t for_whom, base::Instant now);

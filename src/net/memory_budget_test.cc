@@ -36,7 +36,8 @@ TEST(MemoryBudget, CountsWhatIsHeldAndWhatIsLetGo) {
     MemoryBudget budget(kLimit);
     {
         MemoryBudget::Hold a(budget), b(budget);
-        EXPECT_TRUE(a.resize(3 * kMiB, kStart) && b.resize(5 * kMiB, kStart) && a.resize(kMiB, kStart));
+        EXPECT_TRUE(a.resize(3 * kMiB, kStart) && b.resize(5 * kMiB, kStart) &&
+                    a.resize(kMiB, kStart));
         EXPECT_EQ(budget.held(), 6 * kMiB);
         MemoryBudget::Hold c = std::move(a);
         EXPECT_EQ(budget.held(), 6 * kMiB);
@@ -48,12 +49,14 @@ TEST(MemoryBudget, CountsWhatIsHeldAndWhatIsLetGo) {
 
 TEST(MemoryBudget, TheLargestThatIsIdleGoesFirstAndTheOneThatMovesStays) {
     Crowd crowd;
-    for (const char name : {'a', 'b', 'c', 'd'}) EXPECT_TRUE(crowd.add(name).resize((name == 'b' ? 8U : 12U) * kMiB, kStart));
+    for (const char name : {'a', 'b', 'c', 'd'})
+        EXPECT_TRUE(crowd.add(name).resize((name == 'b' ? 8U : 12U) * kMiB, kStart));
     crowd.holds[0]->moved(kMovedBytes, kLater);
     crowd.holds[2]->moved(kMovedBytes - 1, kLater);  // a trickle is no progress
     MemoryBudget::Hold newcomer(crowd.budget);
     EXPECT_TRUE(newcomer.resize(5 * kMiB, kLater));
-    EXPECT_EQ(crowd.order, "d") << "of two alike the later one; one is enough, with something to spare";
+    EXPECT_EQ(crowd.order, "d")
+        << "of two alike the later one; one is enough, with something to spare";
     EXPECT_TRUE(newcomer.resize(20 * kMiB, kLater));
     EXPECT_EQ(crowd.order, "dc");
     EXPECT_FALSE(newcomer.resize(40 * kMiB, kLater)) << "no room even without b";
@@ -63,7 +66,8 @@ TEST(MemoryBudget, TheLargestThatIsIdleGoesFirstAndTheOneThatMovesStays) {
 
 TEST(MemoryBudget, WhoNeedsLittleDisplacesTheLargestEvenOfThoseThatMove) {
     Crowd crowd;
-    for (const char name : {'a', 'b', 'c'}) EXPECT_TRUE(crowd.add(name).resize((name == 'b' ? 14U : 12U) * kMiB, kStart));
+    for (const char name : {'a', 'b', 'c'})
+        EXPECT_TRUE(crowd.add(name).resize((name == 'b' ? 14U : 12U) * kMiB, kStart));
     std::vector<MemoryBudget::Hold> small;
     std::size_t got_in = 0;
     while (crowd.order.empty() && got_in < 1000) {
@@ -102,8 +106,10 @@ TEST(MemoryBudget, BodiesUnderWayAreNotDroppedAndLeaveRoomForSmallOnes) {
 
 TEST(MemoryBudget, ManySmallHoldersThatDoNotMoveMakeRoomForOneThatDoes) {
     Crowd crowd;
-    for (std::size_t i = 0; i < kLimit / kSmallHoldBytes; ++i) ASSERT_TRUE(crowd.add('s').resize(kSmallHoldBytes, kStart));
-    MemoryBudget::Hold honest(crowd.budget, [] { FAIL() << "who moves is dropped for those who do not"; });
+    for (std::size_t i = 0; i < kLimit / kSmallHoldBytes; ++i)
+        ASSERT_TRUE(crowd.add('s').resize(kSmallHoldBytes, kStart));
+    MemoryBudget::Hold honest(crowd.budget,
+                              [] { FAIL() << "who moves is dropped for those who do not"; });
     for (std::size_t bytes = kMiB; bytes <= 4 * kMiB; bytes += kMiB) {
         while (!honest.resize(bytes, kLater)) ASSERT_LE(crowd.order.size(), crowd.holds.size());
         honest.moved(kMiB, kLater);

@@ -1,5 +1,5 @@
-// One small question to a server: send, read the whole reply, give up after kObserveTimeout or kMaxObserveBytes. What the
-// reply means is the asker's business.
+// One small question to a server: send, read the whole reply, give up after kObserveTimeout or
+// kMaxObserveBytes. What the reply means is the asker's business.
 #pragma once
 
 #include <map>
@@ -32,7 +32,8 @@ struct Reply {
 class Exchange {
 public:
     /// `id` names connection and timer; both must be unused.
-    Exchange(net::ConnectionId id, const net::Endpoint& endpoint, std::string request, base::Instant at, net::Actions& out);
+    Exchange(net::ConnectionId id, const net::Endpoint& endpoint, std::string request,
+             base::Instant at, net::Actions& out);
 
     /// The reply, once it is there; events of other connections and timers are passed over.
     std::optional<Reply> on(const net::Event& event, net::Actions& out);

@@ -1,5 +1,5 @@
-// A fixed list of questions, each asked only where the answers before it leave it open. What cannot be had costs at most
-// kObserveTimeout, and two silent endpoints end the questioning.
+// A fixed list of questions, each asked only where the answers before it leave it open. What cannot
+// be had costs at most kObserveTimeout, and two silent endpoints end the questioning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,8 @@ constexpr std::array kQuestions = {
 
 bool looks_like_html(const Reply& reply) {
     const auto type = reply.headers.find("content-type");
-    if (type != reply.headers.end() && type->second.find("text/html") != std::string::npos) return true;
+    if (type != reply.headers.end() && type->second.find("text/html") != std::string::npos)
+        return true;
     const auto first = reply.body.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
     return first != std::string::npos && reply.body[first] == '<';
 }
@@ -54,15 +55,26 @@ struct Trouble {
 Trouble no_connection(const Reply& reply, bool tls) {
     const std::string words = reply.text.empty() ? "" : " (" + reply.text + ")";
     switch (reply.failure.value_or(net::ConnectFailure::kOther)) {
-        case net::ConnectFailure::kResolve: return {"the host name is not known" + words, "check the spelling of the host, or give its address"};
-        case net::ConnectFailure::kRefused: return {"the connection was refused" + words, "is the server running, and is the port right?"};
-        case net::ConnectFailure::kUnreachable: return {"the host cannot be reached" + words, "check the address and the network between"};
-        case net::ConnectFailure::kTimedOut: return {"nobody answers at that address within 5 s" + words, "check address, port and firewall"};
+        case net::ConnectFailure::kResolve:
+            return {"the host name is not known" + words,
+                    "check the spelling of the host, or give its address"};
+        case net::ConnectFailure::kRefused:
+            return {"the connection was refused" + words,
+                    "is the server running, and is the port right?"};
+        case net::ConnectFailure::kUnreachable:
+            return {"the host cannot be reached" + words,
+                    "check the address and the network between"};
+        case net::ConnectFailure::kTimedOut:
+            return {"nobody answers at that address within 5 s" + words,
+                    "check address, port and firewall"};
         case net::ConnectFailure::kTls:
-            return {"the TLS handshake failed" + words, "does it speak plain HTTP (http://)? A self-signed certificate needs --insecure"};
+            return {
+                "the TLS handshake failed" + words,
+                "does it speak plain HTTP (http://)? A self-signed certificate needs --insecure"};
         case net::ConnectFailure::kOther: break;
     }
-    return {"no connection" + words, tls ? "does it speak plain HTTP (http://)?" : "is the server running, and is the port right?"};
+    return {"no connection" + words, tls ? "does it speak plain HTTP (http://)?"
+                                         : "is the server running, and is the port right?"};
 }
 
 /// What makes going on senseless, judged by the first reply.
@@ -71,43 +83,57 @@ std::optional<Trouble> trouble_of(const Reply& reply, bool tls) {
         case Reply::Outcome::kNoConnection: return no_connection(reply, tls);
         case Reply::Outcome::kSilent:
             return Trouble{"it accepts connections and did not answer within 5 s",
-                           tls ? "if it speaks plain HTTP, write http://: it may be the TLS handshake that it does not answer"
-                               : "is it the right port, and is the server still loading or stuck? Look at its log"};
+                           tls ? "if it speaks plain HTTP, write http://: it may be the TLS "
+                                 "handshake that it does not answer"
+                               : "is it the right port, and is the server still loading or stuck? "
+                                 "Look at its log"};
         case Reply::Outcome::kBroken:
-            return Trouble{"it closed the connection without a whole HTTP answer" + (reply.text.empty() ? std::string() : " (" + reply.text + ")"),
-                           tls ? "is it an HTTP server?" : "is it an HTTP server? If it speaks TLS, write https://"};
-        case Reply::Outcome::kTooLarge: return Trouble{"its answer is no model list: " + reply.text, "is it the address of an LLM server?"};
+            return Trouble{"it closed the connection without a whole HTTP answer" +
+                               (reply.text.empty() ? std::string() : " (" + reply.text + ")"),
+                           tls ? "is it an HTTP server?"
+                               : "is it an HTTP server? If it speaks TLS, write https://"};
+        case Reply::Outcome::kTooLarge:
+            return Trouble{"its answer is no model list: " + reply.text,
+                           "is it the address of an LLM server?"};
         case Reply::Outcome::kAnswered: break;
     }
     if (reply.status == 401 || reply.status == 403)
-        return Trouble{fmt::format("it wants an API key (HTTP {}: {})", reply.status, message_of(reply.body)),
-                       "put the key into an environment variable and name it with --api-key-env NAME"};
+        return Trouble{
+            fmt::format("it wants an API key (HTTP {}: {})", reply.status, message_of(reply.body)),
+            "put the key into an environment variable and name it with --api-key-env NAME"};
     if (reply.status >= 300 && reply.status < 400) {
         const auto to = reply.headers.find("location");
         return Trouble{fmt::format("it redirects (HTTP {}) to {}", reply.status,
-                                   to == reply.headers.end() ? "an unnamed place" : base::front_characters(to->second, kMaxNameBytes)),
+                                   to == reply.headers.end()
+                                       ? "an unnamed place"
+                                       : base::front_characters(to->second, kMaxNameBytes)),
                        "give the address it redirects to"};
     }
     if (reply.status >= 500 && reply.status != 501)
-        return Trouble{fmt::format("it is not ready (HTTP {}: {})", reply.status, message_of(reply.body)),
-                       "wait until the model is loaded, or look at the server's log (behind a gateway: at both)"};
+        return Trouble{
+            fmt::format("it is not ready (HTTP {}: {})", reply.status, message_of(reply.body)),
+            "wait until the model is loaded, or look at the server's log (behind a gateway: at "
+            "both)"};
     return std::nullopt;
 }
 
 /// Facts that nothing spoke of get a reason that names the server.
 void name_reasons(answer::ServerFacts& facts) {
-    const std::string why = facts.name == "unknown" ? "the server is not recognised" : facts.name + " does not tell it";
+    const std::string why =
+        facts.name == "unknown" ? "the server is not recognised" : facts.name + " does not tell it";
     const auto give = [&](auto& fact) {
         if (!fact && fact.how == "not recorded") fact.how = why;
     };
-    give(facts.window), give(facts.pool), give(facts.slots), give(facts.shared_pool), give(facts.default_max_tokens);
+    give(facts.window), give(facts.pool), give(facts.slots), give(facts.shared_pool),
+        give(facts.default_max_tokens);
     give(facts.kv_bytes_per_token), give(facts.max_queue), give(facts.output_deadline_ms);
 }
 
 }  // namespace
 
 struct Identify::State {
-    State(wire::ServerUrl the_url, wire::Headers the_headers, Identity& target) : url(std::move(the_url)), headers(std::move(the_headers)), out(target) {}
+    State(wire::ServerUrl the_url, wire::Headers the_headers, Identity& target)
+        : url(std::move(the_url)), headers(std::move(the_headers)), out(target) {}
 
     wire::ServerUrl url;
     wire::Headers headers;
@@ -133,7 +159,9 @@ struct Identify::State {
 };
 
 bool Identify::State::wanted(const Question& question) const {
-    if (question.only.empty()) return question.path != "/metrics" || (out.facts.name != "ollama" && out.facts.name != "koboldcpp");
+    if (question.only.empty())
+        return question.path != "/metrics" ||
+               (out.facts.name != "ollama" && out.facts.name != "koboldcpp");
     if (question.only == "?") return out.facts.name == "unknown";
     if (question.path == "/api/show" && out.facts.model.empty()) return false;
     return out.facts.name == question.only;
@@ -158,7 +186,8 @@ void Identify::State::ask_next(base::Instant at, net::Actions& actions) {
     if (done) return;
     if (next >= kQuestions.size() || silent >= kMaxSilentEndpoints) return conclude();
     asked = kQuestions[next++].path;
-    exchange.emplace(next_id++, net::Endpoint{url.host, url.port, url.tls}, request_for(asked), at, actions);
+    exchange.emplace(next_id++, net::Endpoint{url.host, url.port, url.tls}, request_for(asked), at,
+                     actions);
 }
 
 void Identify::State::take(const Reply& reply) {
@@ -175,8 +204,10 @@ void Identify::State::take(const Reply& reply) {
     if (asked != "/metrics" && !is_json(reply.body)) return;
     out.facts.raw[std::string(asked)] = reply.body.substr(0, kMaxRawBytes);
     read(asked, reply.body);
-    for (std::string* name : {&out.facts.version, &out.facts.model}) name->resize(base::front_characters(*name, kMaxNameBytes).size());
-    for (std::string& name : out.models) name.resize(base::front_characters(name, kMaxNameBytes).size());
+    for (std::string* name : {&out.facts.version, &out.facts.model})
+        name->resize(base::front_characters(*name, kMaxNameBytes).size());
+    for (std::string& name : out.models)
+        name.resize(base::front_characters(name, kMaxNameBytes).size());
 }
 
 void Identify::State::read(std::string_view path, const std::string& body) {
@@ -200,10 +231,13 @@ void Identify::State::read(std::string_view path, const std::string& body) {
         read_sglang_info(body, facts);
     } else if (path == "/version" && !version_of(body).empty()) {
         plain_version = version_of(body);
-        if (owner == "vllm") facts.name = "vllm", facts.version = *plain_version, facts.how = "/v1/models owned_by vllm, and /version";
+        if (owner == "vllm")
+            facts.name = "vllm", facts.version = *plain_version,
+            facts.how = "/v1/models owned_by vllm, and /version";
     } else if (path == "/api/version" && !version_of(body).empty()) {
         facts.name = "ollama", facts.version = version_of(body), facts.how = "/api/version";
-        facts.max_queue = answer::Fact<std::int64_t>::unavailable("Ollama lets requests wait without a limit once the model is loaded");
+        facts.max_queue = answer::Fact<std::int64_t>::unavailable(
+            "Ollama lets requests wait without a limit once the model is loaded");
     } else if (path == "/api/ps") {
         read_ollama_ps(body, facts);
     } else if (path == "/api/show") {
@@ -215,7 +249,8 @@ void Identify::State::read(std::string_view path, const std::string& body) {
     } else if (path == "/metrics") {
         read_metrics_facts(body, facts);
         if (facts.name == "unknown" && body.find("vllm:") != std::string::npos) {
-            facts.name = "vllm", facts.version = plain_version.value_or(""), facts.how = "/metrics has vllm: series";
+            facts.name = "vllm", facts.version = plain_version.value_or(""),
+            facts.how = "/metrics has vllm: series";
         } else if (facts.name == "unknown" && body.find("sglang:") != std::string::npos) {
             facts.name = "sglang", facts.how = "/metrics has sglang: series";
         }
@@ -225,21 +260,29 @@ void Identify::State::read(std::string_view path, const std::string& body) {
 void Identify::State::conclude() {
     done = true;
     answer::ServerFacts& facts = out.facts;
-    if (facts.name == "unknown" && owner == "llamacpp") facts.name = "llama-server", facts.how = "/v1/models owned_by llamacpp (/props is closed)";
-    if (facts.name == "unknown" && !out.models.empty()) facts.how = "no product recognised; /v1/models lists models as OpenAI does";
-    if (facts.name == "ollama") out.api = answer::Api::kOllama;  // its own dialect reports errors that its OpenAI layer swallows
+    if (facts.name == "unknown" && owner == "llamacpp")
+        facts.name = "llama-server", facts.how = "/v1/models owned_by llamacpp (/props is closed)";
+    if (facts.name == "unknown" && !out.models.empty())
+        facts.how = "no product recognised; /v1/models lists models as OpenAI does";
+    if (facts.name == "ollama")
+        out.api =
+            answer::Api::kOllama;  // its own dialect reports errors that its OpenAI layer swallows
     name_reasons(facts);
     const bool recognised = facts.name != "unknown" || !out.models.empty();
     out.reachable = recognised || saw_json;
     if (recognised) return;
     if (saw_html && !saw_json) {
         out.trouble = "it answers with an HTML page where JSON was due";
-        out.hint = "is this the address of a web interface? Give the server's own root or its /v1; the API often has another port";
+        out.hint =
+            "is this the address of a web interface? Give the server's own root or its /v1; the "
+            "API often has another port";
     } else if (saw_json) {
-        out.trouble = "it answers in JSON, but neither /v1/models nor any other known endpoint is there";
+        out.trouble =
+            "it answers in JSON, but neither /v1/models nor any other known endpoint is there";
         out.hint = "give the server's root or its /v1, and name the model with --model";
     } else {
-        out.trouble = "no known endpoint is there: /v1/models, /props, /api/version, /info all failed";
+        out.trouble =
+            "no known endpoint is there: /v1/models, /props, /api/version, /info all failed";
         out.hint = "is it the address of an LLM server? Give its root or its /v1";
     }
 }
@@ -252,7 +295,8 @@ void Identify::State::give_up(Trouble trouble) {
     name_reasons(out.facts);
 }
 
-Identify::Identify(wire::ServerUrl url, wire::Headers headers, Identity& out) : state_(std::make_unique<State>(std::move(url), std::move(headers), out)) {}
+Identify::Identify(wire::ServerUrl url, wire::Headers headers, Identity& out)
+    : state_(std::make_unique<State>(std::move(url), std::move(headers), out)) {}
 Identify::~Identify() = default;
 
 void Identify::start(base::Instant now, net::Actions& out) { state_->ask_next(now, out); }

@@ -1,4 +1,5 @@
-// Who a server is, and what is said when it cannot be asked: every trouble with its next step, none without an end.
+// Who a server is, and what is said when it cannot be asked: every trouble with its next step, none
+// without an end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,12 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const wire::ServerUrl kUrl{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
+const wire::ServerUrl kUrl{.host = "127.0.0.1",
+                           .port = 8080,
+                           .tls = false,
+                           .base_path = "",
+                           .query = "",
+                           .text = "http://127.0.0.1:8080"};
 
 Identity identify(TestServer& server, wire::ServerUrl url = kUrl, wire::Headers headers = {}) {
     Identity identity;
@@ -30,7 +36,8 @@ TestServer llama_server() {
     server.json("/v1/models", std::string(samples::kLlamaModels));
     server.json("/props", std::string(samples::kLlamaProps));
     server.json("/slots", std::string(samples::kLlamaSlots));
-    server.replies["/metrics"] = TestServer::http(200, std::string(samples::kLlamaMetrics), "text/plain; version=0.0.4");
+    server.replies["/metrics"] =
+        TestServer::http(200, std::string(samples::kLlamaMetrics), "text/plain; version=0.0.4");
     return server;
 }
 
@@ -45,13 +52,15 @@ TEST(Identify, LlamaServerWithItsFactsAndVerbatimBodies) {
     EXPECT_EQ(identity.facts.window.value->count, 1024);
     EXPECT_EQ(identity.facts.raw.at("/props"), samples::kLlamaProps);
     EXPECT_TRUE(identity.facts.raw.contains("/slots") && identity.facts.raw.contains("/metrics"));
-    EXPECT_THAT(server.asked, testing::Not(testing::Contains("GET /api/version"))) << "known servers are not asked what is not theirs";
+    EXPECT_THAT(server.asked, testing::Not(testing::Contains("GET /api/version")))
+        << "known servers are not asked what is not theirs";
 }
 
 TEST(Identify, LlamaServerWithoutMetricsStillHasItsWindow) {
     TestServer server = llama_server();
-    server.replies["/metrics"] =
-        TestServer::http(501, R"({"error":{"code":501,"message":"This server does not support metrics endpoint. Start it with `--metrics`"}})");
+    server.replies["/metrics"] = TestServer::http(
+        501,
+        R"({"error":{"code":501,"message":"This server does not support metrics endpoint. Start it with `--metrics`"}})");
     server.replies.erase("/slots");
     const Identity identity = identify(server);
     EXPECT_TRUE(identity.reachable);
@@ -61,19 +70,23 @@ TEST(Identify, LlamaServerWithoutMetricsStillHasItsWindow) {
 
 TEST(Identify, Fullstop) {
     TestServer server;
-    server.json("/v1/models", R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"fullstop","max_model_len":2048}]})");
+    server.json(
+        "/v1/models",
+        R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"fullstop","max_model_len":2048}]})");
     server.json("/fullstop/status", std::string(samples::kFullstopStatus));
     const Identity identity = identify(server);
     EXPECT_EQ(identity.facts.name, "fullstop");
     EXPECT_EQ(identity.facts.kv_bytes_per_token.value->count, 12240);
-    EXPECT_THAT(server.asked, testing::ElementsAre("GET /v1/models", "GET /fullstop/status", "GET /metrics"));
+    EXPECT_THAT(server.asked,
+                testing::ElementsAre("GET /v1/models", "GET /fullstop/status", "GET /metrics"));
 }
 
 TEST(Identify, Vllm) {
     TestServer server;
     server.json("/v1/models", std::string(samples::kVllmModels));
     server.json("/version", R"({"version":"0.22.0"})");
-    server.replies["/metrics"] = TestServer::http(200, std::string(samples::kVllmMetrics), "text/plain");
+    server.replies["/metrics"] =
+        TestServer::http(200, std::string(samples::kVllmMetrics), "text/plain");
     const Identity identity = identify(server);
     EXPECT_EQ(identity.facts.name, "vllm");
     EXPECT_EQ(identity.facts.version, "0.22.0");
@@ -82,7 +95,9 @@ TEST(Identify, Vllm) {
 
 TEST(Identify, OllamaIsProbedInItsOwnDialectAndAskedAboutItsModel) {
     TestServer server;
-    server.json("/v1/models", R"({"object":"list","data":[{"id":"smol:latest","object":"model","owned_by":"library"}]})");
+    server.json(
+        "/v1/models",
+        R"({"object":"list","data":[{"id":"smol:latest","object":"model","owned_by":"library"}]})");
     server.json("/api/version", R"({"version":"0.17.4"})");
     server.json("/api/ps", std::string(samples::kOllamaPs));
     server.json("/api/show", std::string(samples::kOllamaShow));
@@ -97,16 +112,21 @@ TEST(Identify, OllamaIsProbedInItsOwnDialectAndAskedAboutItsModel) {
 
 TEST(Identify, TgiKoboldCppAndSglang) {
     TestServer tgi;
-    tgi.json("/v1/models", R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"smol"}]})");
+    tgi.json("/v1/models",
+             R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"smol"}]})");
     tgi.json("/info", std::string(samples::kTgiInfo));
     EXPECT_EQ(identify(tgi).facts.name, "tgi");
     TestServer kobold;
-    kobold.json("/v1/models", R"({"object":"list","data":[{"id":"koboldcpp/smol","object":"model","owned_by":"koboldcpp"}]})");
+    kobold.json(
+        "/v1/models",
+        R"({"object":"list","data":[{"id":"koboldcpp/smol","object":"model","owned_by":"koboldcpp"}]})");
     kobold.json("/api/extra/version", R"({"result":"KoboldCpp","version":"1.102"})");
     kobold.json("/api/version", R"({"version":"0.7.0"})");  // it plays Ollama too
     EXPECT_EQ(identify(kobold).facts.name, "koboldcpp");
     TestServer sglang;
-    sglang.json("/v1/models", R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"sglang","max_model_len":8192}]})");
+    sglang.json(
+        "/v1/models",
+        R"({"object":"list","data":[{"id":"smol","object":"model","owned_by":"sglang","max_model_len":8192}]})");
     sglang.json("/get_server_info", std::string(samples::kSglangInfo));
     EXPECT_EQ(identify(sglang).facts.pool.value->count, 20000);
 }
@@ -142,7 +162,8 @@ TEST(Identify, TlsTroubleNamesTheSwitch) {
 
 TEST(Identify, AMissingKeyNamesTheOption) {
     TestServer server;
-    server.replies["/v1/models"] = TestServer::http(401, R"({"error":{"message":"Invalid API Key","type":"authentication_error","code":401}})");
+    server.replies["/v1/models"] = TestServer::http(
+        401, R"({"error":{"message":"Invalid API Key","type":"authentication_error","code":401}})");
     const Identity identity = identify(server);
     EXPECT_FALSE(identity.reachable);
     EXPECT_EQ(identity.trouble, "it wants an API key (HTTP 401: Invalid API Key)");
@@ -154,12 +175,14 @@ TEST(Identify, TheKeyIsSentAndKeptNowhere) {
     TestServer server = llama_server();
     const Identity identity = identify(server, kUrl, {{"Authorization", "Bearer s3cret"}});
     EXPECT_THAT(server.requests, testing::Each(HasSubstr("Bearer s3cret")));
-    for (const auto& [path, body] : identity.facts.raw) EXPECT_EQ(body.find("s3cret"), std::string::npos);
+    for (const auto& [path, body] : identity.facts.raw)
+        EXPECT_EQ(body.find("s3cret"), std::string::npos);
 }
 
 TEST(Identify, AServerThatIsStillLoadingSaysSo) {
     TestServer server;
-    server.replies["/v1/models"] = TestServer::http(503, R"({"error":{"message":"Loading model","type":"unavailable_error","code":503}})");
+    server.replies["/v1/models"] = TestServer::http(
+        503, R"({"error":{"message":"Loading model","type":"unavailable_error","code":503}})");
     const Identity identity = identify(server);
     EXPECT_FALSE(identity.reachable);
     EXPECT_EQ(identity.trouble, "it is not ready (HTTP 503: Loading model)");
@@ -167,15 +190,18 @@ TEST(Identify, AServerThatIsStillLoadingSaysSo) {
 
 TEST(Identify, ARedirectNamesTheAddress) {
     TestServer server;
-    server.replies["/v1/models"] = TestServer::http(301, "", "text/html", "Location: https://llm.example/v1/models\r\n");
+    server.replies["/v1/models"] =
+        TestServer::http(301, "", "text/html", "Location: https://llm.example/v1/models\r\n");
     EXPECT_EQ(identify(server).trouble, "it redirects (HTTP 301) to https://llm.example/v1/models");
 }
 
 TEST(Identify, AWebInterfaceIsNotTakenForAnApi) {
     TestServer server;
-    for (const char* path : {"/v1/models", "/fullstop/status", "/props", "/api/extra/version", "/info", "/get_server_info", "/version", "/api/version",
-                             "/api/v0/models", "/metrics"})
-        server.replies[path] = TestServer::http(200, "<!doctype html><title>Chat</title>", "text/html");
+    for (const char* path :
+         {"/v1/models", "/fullstop/status", "/props", "/api/extra/version", "/info",
+          "/get_server_info", "/version", "/api/version", "/api/v0/models", "/metrics"})
+        server.replies[path] =
+            TestServer::http(200, "<!doctype html><title>Chat</title>", "text/html");
     const Identity identity = identify(server);
     EXPECT_FALSE(identity.reachable);
     EXPECT_EQ(identity.trouble, "it answers with an HTML page where JSON was due");
@@ -203,7 +229,8 @@ TEST(Identify, AServerThatAcceptsAndNeverAnswersCostsOneWait) {
 TEST(Identify, SilentSideEndpointsEndTheQuestioning) {
     TestServer server;
     server.json("/v1/models", std::string(samples::kVllmModels));
-    for (const char* path : {"/fullstop/status", "/props", "/api/extra/version", "/info", "/get_server_info", "/version", "/metrics"})
+    for (const char* path : {"/fullstop/status", "/props", "/api/extra/version", "/info",
+                             "/get_server_info", "/version", "/metrics"})
         server.silent.insert(path);
     const base::Instant before = server.now();
     const Identity identity = identify(server);
@@ -216,7 +243,8 @@ TEST(Identify, AnEndlessHeadAndAHugeBodyAreBounded) {
     head.replies["/v1/models"] = "HTTP/1.1 200 OK\r\nX: " + std::string(300'000, 'x');
     EXPECT_THAT(identify(head).trouble, HasSubstr("head is larger than 64 KiB"));
     TestServer body;
-    body.replies["/v1/models"] = "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n" + std::string(net::kMaxObserveBytes + 10, ' ');
+    body.replies["/v1/models"] = "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n" +
+                                 std::string(net::kMaxObserveBytes + 10, ' ');
     EXPECT_THAT(identify(body).trouble, HasSubstr("larger than 4 MiB"));
 }
 
@@ -231,14 +259,18 @@ TEST(Identify, NoHttpAtAllIsSaid) {
 
 TEST(Identify, ACutBodyIsNotTakenForAnAnswer) {
     TestServer server;
-    server.replies["/v1/models"] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"data\":[";
+    server.replies["/v1/models"] =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+        "500\r\n\r\n{\"data\":[";
     server.closes.insert("/v1/models");
-    EXPECT_THAT(identify(server).trouble, HasSubstr("closed the connection without a whole HTTP answer"));
+    EXPECT_THAT(identify(server).trouble,
+                HasSubstr("closed the connection without a whole HTTP answer"));
 }
 
 TEST(Identify, ABodyThatEndsByCloseIsWhole) {
     TestServer server;
-    server.replies["/v1/models"] = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + std::string(samples::kVllmModels);
+    server.replies["/v1/models"] = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" +
+                                   std::string(samples::kVllmModels);
     server.closes.insert("/v1/models");
     EXPECT_THAT(identify(server).models, testing::ElementsAre("smol"));
 }

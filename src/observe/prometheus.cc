@@ -42,16 +42,20 @@ constexpr std::array kKnown = {
     Known{"fullstop_preemptions", Meaning::kPreemptions},
 };
 
-constexpr std::array<std::string_view, 5> kPrefixes = {"vllm:", "sglang:", "llamacpp:", "fullstop_", "tgi_"};
+constexpr std::array<std::string_view, 5> kPrefixes = {"vllm:", "sglang:", "llamacpp:", "fullstop_",
+                                                       "tgi_"};
 /// Labels that tell ends apart; the others (model, engine, rank) only repeat what is known.
-constexpr std::array<std::string_view, 6> kTelling = {"finished_reason", "reason", "cause", "layer", "err", "upstream"};
+constexpr std::array<std::string_view, 6> kTelling = {"finished_reason", "reason", "cause",
+                                                      "layer",           "err",    "upstream"};
 
 std::string_view without_total(std::string_view name) {
     if (name.ends_with("_total")) name.remove_suffix(6);
     return name;
 }
 
-void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size())); }
+void skip_blanks(std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
+}
 
 /// `{a="b",c="d"}` off the front of `line`; false when it is broken.
 bool take_labels(std::string_view& line, Series& series) {
@@ -91,8 +95,10 @@ std::optional<Series> series_of(std::string_view line) {
     if (!line.empty() && line.front() == '{' && !take_labels(line, series)) return std::nullopt;
     skip_blanks(line);
     if (line.starts_with('+')) line.remove_prefix(1);
-    const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), series.value);
-    const bool whole = stop == line.data() + line.size() || *stop == ' ' || *stop == '\t' || *stop == '\r';  // a time stamp may follow
+    const auto [stop, error] =
+        std::from_chars(line.data(), line.data() + line.size(), series.value);
+    const bool whole = stop == line.data() + line.size() || *stop == ' ' || *stop == '\t' ||
+                       *stop == '\r';  // a time stamp may follow
     if (error != std::errc() || !whole || !std::isfinite(series.value)) return std::nullopt;
     return series;
 }
@@ -101,14 +107,16 @@ std::string counter_name(const Series& series) {
     std::string out = series.name;
     std::string labels;
     for (const auto& [name, value] : series.labels)
-        if (std::ranges::find(kTelling, name) != kTelling.end()) labels += fmt::format("{}{}={}", labels.empty() ? "" : ",", name, value);
+        if (std::ranges::find(kTelling, name) != kTelling.end())
+            labels += fmt::format("{}{}={}", labels.empty() ? "" : ",", name, value);
     return labels.empty() ? out : out + "{" + labels + "}";
 }
 
 void add(std::optional<double>& sum, double value) { sum = sum.value_or(0) + value; }
 
 void count(const Series& series, answer::Sample& sample) {
-    const bool ours = std::ranges::any_of(kPrefixes, [&](auto prefix) { return series.name.starts_with(prefix); });
+    const bool ours = std::ranges::any_of(
+        kPrefixes, [&](auto prefix) { return series.name.starts_with(prefix); });
     if (!ours || !series.name.ends_with("_total")) return;
     const std::string name = counter_name(series);
     if (sample.counters.size() >= kMaxCounters && !sample.counters.contains(name)) return;
@@ -138,8 +146,11 @@ void read_prometheus(std::string_view text, answer::Sample& sample) {
         count(series, sample);
         const auto known = std::ranges::find(kKnown, without_total(series.name), &Known::name);
         if (known == kKnown.end()) continue;
-        switch (known->meaning) {  // several engines behind one endpoint: shares do not add up, counts do
-            case Meaning::kUsed: sample.kv_used = std::max(sample.kv_used.value_or(0), series.value); break;
+        switch (known->meaning) {  // several engines behind one endpoint: shares do not add up,
+                                   // counts do
+            case Meaning::kUsed:
+                sample.kv_used = std::max(sample.kv_used.value_or(0), series.value);
+                break;
             case Meaning::kRunning: add(sample.running, series.value); break;
             case Meaning::kWaiting: add(sample.waiting, series.value); break;
             case Meaning::kPreemptions: add(sample.preemptions, series.value); break;
@@ -155,13 +166,21 @@ void read_metrics_facts(std::string_view text, answer::ServerFacts& facts) {
     };
     for (const Series& series : parse_prometheus(text)) {
         if (series.name == "vllm:cache_config_info") {
-            const std::int64_t blocks = whole(series.label("num_gpu_blocks")), size = whole(series.label("block_size"));
+            const std::int64_t blocks = whole(series.label("num_gpu_blocks")),
+                               size = whole(series.label("block_size"));
             if (blocks <= 0 || size <= 0 || blocks > (INT64_MAX / size)) continue;
-            facts.pool = answer::Fact<base::Tokens>::reported(base::Tokens{blocks * size}, "/metrics cache_config_info: num_gpu_blocks x block_size");
-            facts.shared_pool = answer::Fact<bool>::derived(true, "paged KV cache: all requests take blocks from one pool");
-        } else if (series.name == "sglang:max_total_num_tokens" && series.value > 0 && series.value < 1e15) {
-            facts.pool = answer::Fact<base::Tokens>::reported(base::Tokens{static_cast<std::int64_t>(series.value)}, "/metrics sglang:max_total_num_tokens");
-            facts.shared_pool = answer::Fact<bool>::derived(true, "paged KV cache: all requests take pages from one pool");
+            facts.pool = answer::Fact<base::Tokens>::reported(
+                base::Tokens{blocks * size},
+                "/metrics cache_config_info: num_gpu_blocks x block_size");
+            facts.shared_pool = answer::Fact<bool>::derived(
+                true, "paged KV cache: all requests take blocks from one pool");
+        } else if (series.name == "sglang:max_total_num_tokens" && series.value > 0 &&
+                   series.value < 1e15) {
+            facts.pool = answer::Fact<base::Tokens>::reported(
+                base::Tokens{static_cast<std::int64_t>(series.value)},
+                "/metrics sglang:max_total_num_tokens");
+            facts.shared_pool = answer::Fact<bool>::derived(
+                true, "paged KV cache: all requests take pages from one pool");
         }
     }
 }

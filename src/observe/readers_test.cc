@@ -1,4 +1,5 @@
-// Each endpoint's text becomes facts with their source, or a reason; shapes that are not known change nothing.
+// Each endpoint's text becomes facts with their source, or a reason; shapes that are not known
+// change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,9 @@ TEST(Props, GiveWindowAndSlotsButNotWhetherTheyShare) {
 
 TEST(Props, OneSlotIsItsOwnPool) {
     ServerFacts facts;
-    read_props(R"({"default_generation_settings":{"n_ctx":4096,"params":{"n_predict":256,"t_max_predict_ms":30000}},"total_slots":1})", facts);
+    read_props(
+        R"({"default_generation_settings":{"n_ctx":4096,"params":{"n_predict":256,"t_max_predict_ms":30000}},"total_slots":1})",
+        facts);
     EXPECT_EQ(facts.pool.value->count, 4096);
     EXPECT_EQ(facts.pool.from, Provenance::kDerived);
     EXPECT_EQ(facts.shared_pool.value, false);
@@ -50,7 +53,8 @@ TEST(Slots, GiveWhatPropsLeftOpenAndTheMomentsLoad) {
     sample_slots(samples::kLlamaSlots, sample);
     EXPECT_EQ(sample.running, 1);
     EXPECT_EQ(sample.counters.at("slots.tokens_running"), 103);
-    EXPECT_EQ(sample.counters.at("slots.tokens_held"), 340) << "an idle slot keeps its answer cached";
+    EXPECT_EQ(sample.counters.at("slots.tokens_held"), 340)
+        << "an idle slot keeps its answer cached";
 }
 
 TEST(Models, ListNamesAndTheWindowWhereTold) {
@@ -131,15 +135,20 @@ TEST(OtherServers, AreRecognisedByWhatOnlyTheySay) {
     EXPECT_TRUE(read_koboldcpp_context(R"({"value":8192})", kobold));
     EXPECT_EQ(kobold.window.value->count, 8192);
     ServerFacts nobody;
-    EXPECT_FALSE(read_fullstop_status(R"({"server":"fullstop","role":"gateway","version":"1"})", nobody)) << "a gateway is not the server behind it";
-    EXPECT_FALSE(read_tgi_info("{}", nobody) || read_sglang_info("{}", nobody) || read_koboldcpp_version("{}", nobody) || read_fullstop_status("{}", nobody));
+    EXPECT_FALSE(
+        read_fullstop_status(R"({"server":"fullstop","role":"gateway","version":"1"})", nobody))
+        << "a gateway is not the server behind it";
+    EXPECT_FALSE(read_tgi_info("{}", nobody) || read_sglang_info("{}", nobody) ||
+                 read_koboldcpp_version("{}", nobody) || read_fullstop_status("{}", nobody));
     EXPECT_EQ(nobody.name, "unknown");
 }
 
 TEST(Readers, UnknownShapesAndGarbageChangeNothing) {
     for (const std::string text :
-         {"", "{", "null", "[]", "[1,2]", "{\"data\":5}", "{\"models\":[1]}", "<html>", "{\"default_generation_settings\":7,\"total_slots\":{}}",
-          "{\"model_info\":[]}", "[{\"n_ctx\":\"many\"}]", "{\"data\":[{\"id\":7,\"max_model_len\":-3}]}", "\xff\xfe", "{\"pool\":1e400}"}) {
+         {"", "{", "null", "[]", "[1,2]", "{\"data\":5}", "{\"models\":[1]}", "<html>",
+          "{\"default_generation_settings\":7,\"total_slots\":{}}", "{\"model_info\":[]}",
+          "[{\"n_ctx\":\"many\"}]", "{\"data\":[{\"id\":7,\"max_model_len\":-3}]}", "\xff\xfe",
+          "{\"pool\":1e400}"}) {
         ServerFacts facts;
         std::vector<std::string> models;
         Sample sample;
@@ -153,9 +162,12 @@ TEST(Readers, UnknownShapesAndGarbageChangeNothing) {
         sample_slots(text, sample);
         sample_fullstop_status(text, sample);
         EXPECT_EQ(facts.name, "unknown") << text;
-        EXPECT_FALSE(facts.window || facts.pool || facts.slots || facts.shared_pool || facts.default_max_tokens) << text;
+        EXPECT_FALSE(facts.window || facts.pool || facts.slots || facts.shared_pool ||
+                     facts.default_max_tokens)
+            << text;
         EXPECT_TRUE(models.empty()) << text;
-        EXPECT_FALSE(sample.running || sample.waiting || sample.kv_used || sample.preemptions) << text;
+        EXPECT_FALSE(sample.running || sample.waiting || sample.kv_used || sample.preemptions)
+            << text;
     }
 }
 
@@ -186,7 +198,8 @@ TEST(Prometheus, VllmsGaugesCountersAndPool) {
 TEST(Prometheus, SeveralEnginesAddUpButTheirSharesDoNot) {
     Sample sample;
     read_prometheus(
-        "vllm:num_requests_running{engine=\"0\"} 2\nvllm:num_requests_running{engine=\"1\"} 3\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.4\n"
+        "vllm:num_requests_running{engine=\"0\"} 2\nvllm:num_requests_running{engine=\"1\"} "
+        "3\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.4\n"
         "vllm:kv_cache_usage_perc{engine=\"1\"} 0.7\n",
         sample);
     EXPECT_EQ(sample.running, 5);
@@ -197,7 +210,8 @@ TEST(Prometheus, SpellingsAreReadAndBrokenLinesCostOnlyThemselves) {
     Sample sample;
     read_prometheus(
         "fullstop_requests_running{a=\"quo\\\"te, }\",b=\"x\"} 1e1 1796013000000\r\n"
-        "vllm:num_requests_waiting NaN\nvllm:num_requests_waiting{ 4\nvllm:num_requests_waiting 5x\n\nnonsense\n= 4\n"
+        "vllm:num_requests_waiting NaN\nvllm:num_requests_waiting{ 4\nvllm:num_requests_waiting "
+        "5x\n\nnonsense\n= 4\n"
         "  sglang:num_queue_reqs{} +3\n"
         "sglang:num_retracted_requests 2",
         sample);

@@ -1,6 +1,7 @@
-// Rounds: every interval, each endpoint that Identify saw answer is asked once, one after the other, and one Sample comes
-// of it. A server too busy to answer costs one waiting connection, never a queue of them; a round without any answer still
-// gives a Sample, so that the host can put the machine's memory into it.
+// Rounds: every interval, each endpoint that Identify saw answer is asked once, one after the
+// other, and one Sample comes of it. A server too busy to answer costs one waiting connection,
+// never a queue of them; a round without any answer still gives a Sample, so that the host can put
+// the machine's memory into it.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -40,7 +41,9 @@ struct Sampler::State {
     net::ConnectionId next_id = 1;
     bool stopped = false;
 
-    bool due(const Endpoint& endpoint) const { return endpoint.failures < kPatience || round % kSlowRounds == 0; }
+    bool due(const Endpoint& endpoint) const {
+        return endpoint.failures < kPatience || round % kSlowRounds == 0;
+    }
     void begin_round(base::Instant at, net::Actions& out);
     void ask_next(base::Instant at, net::Actions& out);
     void take(Endpoint& endpoint, const Reply& reply);
@@ -59,7 +62,8 @@ void Sampler::State::begin_round(base::Instant at, net::Actions& out) {
 void Sampler::State::ask_next(base::Instant at, net::Actions& out) {
     while (next < endpoints.size() && !due(endpoints[next])) ++next;
     if (next < endpoints.size()) {
-        exchange.emplace(next_id++, net::Endpoint{url.host, url.port, url.tls}, wire::get_text(url, endpoints[next].path, headers), at, out);
+        exchange.emplace(next_id++, net::Endpoint{url.host, url.port, url.tls},
+                         wire::get_text(url, endpoints[next].path, headers), at, out);
         return;
     }
     if (sample) sample(std::move(current));
@@ -78,8 +82,9 @@ void Sampler::State::take(Endpoint& endpoint, const Reply& reply) {
     if (endpoint.path == "/api/ps") sample_ollama_ps(reply.body, current);
 }
 
-Sampler::Sampler(wire::ServerUrl url, wire::Headers headers, const answer::ServerFacts& facts, std::string arm, base::Instant run_start,
-                 base::Duration interval, std::function<void(answer::Sample)> sample)
+Sampler::Sampler(wire::ServerUrl url, wire::Headers headers, const answer::ServerFacts& facts,
+                 std::string arm, base::Instant run_start, base::Duration interval,
+                 std::function<void(answer::Sample)> sample)
     : state_(std::make_unique<State>()) {
     State& state = *state_;
     if (url.base_path.ends_with(kMetrics)) {
@@ -111,7 +116,8 @@ void Sampler::on(const net::Event& event, net::Actions& out) {
         state.stopped = true;
         return;
     }
-    if (const auto* fired = std::get_if<net::TimerFired>(&event.what); fired && fired->id == kTick) return state.begin_round(event.at, out);
+    if (const auto* fired = std::get_if<net::TimerFired>(&event.what); fired && fired->id == kTick)
+        return state.begin_round(event.at, out);
     if (!state.exchange) return;
     const auto reply = state.exchange->on(event, out);
     if (!reply) return;

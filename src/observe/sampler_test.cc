@@ -1,4 +1,5 @@
-// Beside the load: one sample a round, whatever the server does, and never more than one question open.
+// Beside the load: one sample a round, whatever the server does, and never more than one question
+// open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,15 +15,21 @@ using namespace std::chrono_literals;
 struct Watch {
     TestServer server;
     answer::ServerFacts facts;
-    wire::ServerUrl url{.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
+    wire::ServerUrl url{.host = "127.0.0.1",
+                        .port = 8080,
+                        .tls = false,
+                        .base_path = "",
+                        .query = "",
+                        .text = "http://127.0.0.1:8080"};
     std::vector<answer::Sample> samples;
 
     void run(base::Duration time, std::size_t stop_after = 1'000'000) {
         Sampler* running = nullptr;
-        Sampler part(url, {{"X-Key", "k"}}, facts, "deployed", server.now() - 10s, 1s, [&](answer::Sample sample) {
-            samples.push_back(std::move(sample));
-            if (samples.size() >= stop_after) running->stop();
-        });
+        Sampler part(url, {{"X-Key", "k"}}, facts, "deployed", server.now() - 10s, 1s,
+                     [&](answer::Sample sample) {
+                         samples.push_back(std::move(sample));
+                         if (samples.size() >= stop_after) running->stop();
+                     });
         running = &part;
         server.run(part, time);
     }
@@ -31,7 +38,8 @@ struct Watch {
 TEST(Sampler, AsksWhatIdentifySawOncePerRound) {
     Watch watch;
     watch.facts.raw = {{"/metrics", ""}, {"/slots", ""}, {"/v1/models", ""}};
-    watch.server.replies["/metrics"] = TestServer::http(200, std::string(samples::kLlamaMetrics), "text/plain");
+    watch.server.replies["/metrics"] =
+        TestServer::http(200, std::string(samples::kLlamaMetrics), "text/plain");
     watch.server.json("/slots", std::string(samples::kLlamaSlots));
     watch.run(4500ms);
     ASSERT_EQ(watch.samples.size(), 5u);
@@ -83,7 +91,8 @@ TEST(Sampler, AnEndpointThatComesBackIsReadAgain) {
 TEST(Sampler, AMetricsPageOfItsOwnIsAskedDirectly) {
     Watch watch;
     watch.url.base_path = "/internal/metrics";
-    watch.server.replies["/internal/metrics"] = TestServer::http(200, std::string(samples::kVllmMetrics), "text/plain");
+    watch.server.replies["/internal/metrics"] =
+        TestServer::http(200, std::string(samples::kVllmMetrics), "text/plain");
     watch.run(500ms);
     EXPECT_THAT(watch.server.asked, testing::ElementsAre("GET /internal/metrics"));
     EXPECT_EQ(watch.samples.at(0).preemptions, 4);

@@ -1,4 +1,5 @@
-// What servers really say of themselves, shortened where a value says nothing here (templates, parameter lists).
+// What servers really say of themselves, shortened where a value says nothing here (templates,
+// parameter lists).
 #pragma once
 
 #include <string_view>
@@ -24,7 +25,8 @@ inline constexpr std::string_view kLlamaSlots =
     R"("next_token":[{"has_next_token":false,"has_new_line":false,"n_remain":-1,"n_decoded":0}]}])";
 
 inline constexpr std::string_view kLlamaMetrics =
-    "# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed.\n# TYPE llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 464\n"
+    "# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed.\n# TYPE "
+    "llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 464\n"
     "# TYPE llamacpp:tokens_predicted_total counter\nllamacpp:tokens_predicted_total 1337\n"
     "# TYPE llamacpp:predicted_tokens_seconds gauge\nllamacpp:predicted_tokens_seconds 97.31\n"
     "# TYPE llamacpp:requests_processing gauge\nllamacpp:requests_processing 8\n"
@@ -35,17 +37,20 @@ inline constexpr std::string_view kVllmModels =
     R"("permission":[{"id":"modelperm-1","allow_sampling":true}]}]})";
 
 inline constexpr std::string_view kVllmMetrics =
-    "# HELP vllm:num_requests_running Number of requests in model execution batches.\n# TYPE vllm:num_requests_running gauge\n"
+    "# HELP vllm:num_requests_running Number of requests in model execution batches.\n# TYPE "
+    "vllm:num_requests_running gauge\n"
     "vllm:num_requests_running{engine=\"0\",model_name=\"smol\"} 6.0\n"
     "vllm:num_requests_waiting{engine=\"0\",model_name=\"smol\"} 2.0\n"
-    "vllm:num_requests_waiting_by_reason{engine=\"0\",model_name=\"smol\",reason=\"capacity\"} 2.0\n"
+    "vllm:num_requests_waiting_by_reason{engine=\"0\",model_name=\"smol\",reason=\"capacity\"} "
+    "2.0\n"
     "vllm:kv_cache_usage_perc{engine=\"0\",model_name=\"smol\"} 0.9365079365079365\n"
     "vllm:num_preemptions_total{engine=\"0\",model_name=\"smol\"} 4.0\n"
     "vllm:num_preemptions_created{engine=\"0\",model_name=\"smol\"} 1.7961e+09\n"
     "vllm:request_success_total{engine=\"0\",finished_reason=\"stop\",model_name=\"smol\"} 11.0\n"
     "vllm:request_success_total{engine=\"0\",finished_reason=\"abort\",model_name=\"smol\"} 1.0\n"
     "vllm:time_to_first_token_seconds_bucket{engine=\"0\",le=\"0.001\",model_name=\"smol\"} 0.0\n"
-    "vllm:cache_config_info{block_size=\"32\",cache_dtype=\"auto\",engine=\"0\",num_gpu_blocks=\"63\",sliding_window=\"None\"} 1.0\n";
+    "vllm:cache_config_info{block_size=\"32\",cache_dtype=\"auto\",engine=\"0\",num_gpu_blocks="
+    "\"63\",sliding_window=\"None\"} 1.0\n";
 
 inline constexpr std::string_view kOllamaPs =
     R"({"models":[{"name":"smol:latest","model":"smol:latest","size":252059648,"digest":"d1","details":{"format":"gguf","family":"llama"},)"

@@ -1,5 +1,5 @@
-// One table of sentences, from the sources of llama-server, Ollama, vLLM, SGLang, TGI, TabbyAPI, LMDeploy, KoboldCpp, nginx,
-// Caddy and llama-swap; one pass over the lines.
+// One table of sentences, from the sources of llama-server, Ollama, vLLM, SGLang, TGI, TabbyAPI,
+// LMDeploy, KoboldCpp, nginx, Caddy and llama-swap; one pass over the lines.
 #include "observe/server_log.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,8 @@ constexpr std::array kSentences = {
     Sentence{"aborting with incomplete response", kConnectionBroken},
     Sentence{"recovered from upstream disconnection during streaming", kGatewayRewrite},
 };
-constexpr std::size_t kMaxLine = 300;  // of a first line; logs may hold prompts, and a report is shown to others
+constexpr std::size_t kMaxLine =
+    300;  // of a first line; logs may hold prompts, and a report is shown to others
 
 }  // namespace
 
@@ -61,18 +62,24 @@ std::vector<LogSign> read_log(std::string_view text) {
         for (const Sentence& sentence : kSentences) {
             if (!line.contains(sentence.text)) continue;
             auto sign = std::ranges::find(signs, sentence.text, &LogSign::sentence);
-            if (sign == signs.end()) sign = signs.insert(sign, {sentence.text, sentence.cause, 0, std::string(line.substr(0, kMaxLine))});
+            if (sign == signs.end())
+                sign = signs.insert(sign, {sentence.text, sentence.cause, 0,
+                                           std::string(line.substr(0, kMaxLine))});
             ++sign->count;
         }
     }
-    // Equal counts by sentence: std::stable_sort of libstdc++ 12 does not compile without a warning here.
-    std::ranges::sort(signs, [](const LogSign& a, const LogSign& b) { return a.count != b.count ? a.count > b.count : a.sentence < b.sentence; });
+    // Equal counts by sentence: std::stable_sort of libstdc++ 12 does not compile without a warning
+    // here.
+    std::ranges::sort(signs, [](const LogSign& a, const LogSign& b) {
+        return a.count != b.count ? a.count > b.count : a.sentence < b.sentence;
+    });
     return signs;
 }
 
 std::string describe(const LogSign& sign) {
-    return fmt::format("the server's log says {} '{}' ({})", sign.count == 1 ? "once" : fmt::format("{} times", sign.count), sign.sentence,
-                       answer::to_string(sign.cause));
+    return fmt::format("the server's log says {} '{}' ({})",
+                       sign.count == 1 ? "once" : fmt::format("{} times", sign.count),
+                       sign.sentence, answer::to_string(sign.cause));
 }
 
 }  // namespace fullstop::observe

@@ -1,5 +1,5 @@
-// What a server's or proxy's own log said while it was probed: known sentences, counted. A log line is a hint that joins
-// the evidence; it is never needed, and its absence proves nothing.
+// What a server's or proxy's own log said while it was probed: known sentences, counted. A log line
+// is a hint that joins the evidence; it is never needed, and its absence proves nothing.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ struct LogSign {
 /// Every known sentence that occurs in `text`, most frequent first.
 std::vector<LogSign> read_log(std::string_view text);
 
-/// For people: "the server's log says 14 times 'Context size has been exceeded' (kv_pool_exhausted)".
+/// For people: "the server's log says 14 times 'Context size has been exceeded'
+/// (kv_pool_exhausted)".
 std::string describe(const LogSign& sign);
 
 }  // namespace fullstop::observe

@@ -1,5 +1,6 @@
-// One request in the air: connect, send, read, and end in exactly one way. Turns network events into the moments and
-// end facts of one Record; what a byte means is the AnswerReader's business, when the next request goes out the Probe's.
+// One request in the air: connect, send, read, and end in exactly one way. Turns network events
+// into the moments and end facts of one Record; what a byte means is the AnswerReader's business,
+// when the next request goes out the Probe's.
 #pragma once
 
 #include <optional>
@@ -24,14 +25,16 @@ public:
     Flight(const Flight&) = delete;  // the reader points into the record
     Flight& operator=(const Flight&) = delete;
 
-    void start(base::Instant at, const net::Endpoint& endpoint, std::string request_text, net::Actions& out);
+    void start(base::Instant at, const net::Endpoint& endpoint, std::string request_text,
+               net::Actions& out);
     /// Every event of this connection and its two timers.
     void on(const net::Event& event, net::Actions& out);
     /// The whole experiment ends now: closes; the record ends closed_by_us.
     void abandon(base::Instant at, net::Actions& out);
 
-    /// The record is final: its user is free. A response that is whole by its own framing ends at once, without waiting for
-    /// the peer's FIN: a keep-alive server would never send one, and nobody has broken anything off.
+    /// The record is final: its user is free. A response that is whole by its own framing ends at
+    /// once, without waiting for the peer's FIN: a keep-alive server would never send one, and
+    /// nobody has broken anything off.
     bool over() const { return over_; }
     answer::Record take() { return std::move(record_); }
 

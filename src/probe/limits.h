@@ -1,4 +1,5 @@
-// Waits and rounds of the experiment that are its own, each with its reason; those of a connection stand in net/limits.h.
+// Waits and rounds of the experiment that are its own, each with its reason; those of a connection
+// stand in net/limits.h.
 #pragma once
 
 #include <chrono>
@@ -9,16 +10,20 @@
 namespace fullstop::probe {
 
 // name                                   value                         at the limit
-/// Answers that still run when the budget ends may take a tenth of it, at least this. closed by us, a note says how many
+/// Answers that still run when the budget ends may take a tenth of it, at least this. closed by us,
+/// a note says how many
 inline constexpr base::Duration kLeastGrace = std::chrono::seconds(5);
 inline constexpr int kGraceShare = 10;
-/// Rounds of "a few more repeats and the verdict is firm"; each may be capped by the budget. a note says what was missing
+/// Rounds of "a few more repeats and the verdict is firm"; each may be capped by the budget. a note
+/// says what was missing
 inline constexpr int kMaxExtensions = 4;
-/// Share of the budget after which a slow server's plan is trimmed although not every prompt has been seen yet.
+/// Share of the budget after which a slow server's plan is trimmed although not every prompt has
+/// been seen yet.
 inline constexpr int kEarlyTrimShare = 5;
 /// Below this many prompts a plan is not shrunk: the kinds of answers would no longer be covered.
 inline constexpr std::size_t kLeastPrompts = 4;
-/// Tokens of an average answer over its limit, before anything was measured: built-in prompts on two models, 0.3 to 0.5.
+/// Tokens of an average answer over its limit, before anything was measured: built-in prompts on
+/// two models, 0.3 to 0.5.
 inline constexpr double kExpectedShare = 0.5;
 /// What "left to the server" counts as when estimating.
 inline constexpr int kTokensWhenOmitted = 512;

@@ -1,5 +1,6 @@
-// The closed loop: `concurrency` users, each sending the next request when its last answer has ended, step after step.
-// A sans-IO part: the host (adapters/asio or simulator) brings connections and time, cli or a test looks on.
+// The closed loop: `concurrency` users, each sending the next request when its last answer has
+// ended, step after step. A sans-IO part: the host (adapters/asio or simulator) brings connections
+// and time, cli or a test looks on.
 #pragma once
 
 #include <functional>
@@ -30,8 +31,8 @@ struct Options {
     wire::Headers headers;  ///< authorization and the user's own; never stored
     answer::Api api = answer::Api::kOpenAiChat;
     std::string model;
-    /// Asked when the plan is done: how many more repeats of all pairs would make the verdict firm (0: none). Wired to
-    /// judge by the host.
+    /// Asked when the plan is done: how many more repeats of all pairs would make the verdict firm
+    /// (0: none). Wired to judge by the host.
     std::function<int(const answer::Run&)> more_repeats;
     /// Called as each answer ends, before it joins run.records: store it, then empty its capture.
     std::function<void(answer::Record&)> answer_ended;
@@ -39,15 +40,17 @@ struct Options {
     base::Duration budget_used{};  ///< time already spent (model load, observing)
 };
 
-/// Writes records, order extensions, elapsed and notes into `run`, which must outlive it. run.experiment.order must be
-/// planned. Moments are relative to the instant given to start(), `elapsed` too. After Interrupted it closes what is in
-/// flight (records end closed_by_us), and is done.
+/// Writes records, order extensions, elapsed and notes into `run`, which must outlive it.
+/// run.experiment.order must be planned. Moments are relative to the instant given to start(),
+/// `elapsed` too. After Interrupted it closes what is in flight (records end closed_by_us), and is
+/// done.
 ///
-/// Limits of its own (probe/limits.h): a plan that turns out not to fit the budget is trimmed evenly and says so in
-/// experiment.reduced; at the budget's end no request starts any more, and what still runs after a tenth of it is closed
-/// by us (transport closed_by_us, deadline_fired none) with a note. A step in which no connection came about, or a
-/// single-user baseline without any answer, ends the run with a note: a dead server is not hammered. Nothing is retried.
-/// The control arm has none of our own time-outs.
+/// Limits of its own (probe/limits.h): a plan that turns out not to fit the budget is trimmed
+/// evenly and says so in experiment.reduced; at the budget's end no request starts any more, and
+/// what still runs after a tenth of it is closed by us (transport closed_by_us, deadline_fired
+/// none) with a note. A step in which no connection came about, or a single-user baseline without
+/// any answer, ends the run with a note: a dead server is not hammered. Nothing is retried. The
+/// control arm has none of our own time-outs.
 class Probe final : public net::Part {
 public:
     Probe(answer::Run& run, Options options);

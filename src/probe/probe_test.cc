@@ -1,5 +1,5 @@
-// The closed loop against a scripted server on a virtual clock: how many are in flight, what ends an answer, and that
-// whatever happens the run ends with every request accounted for.
+// The closed loop against a scripted server on a virtual clock: how many are in flight, what ends
+// an answer, and that whatever happens the run ends with every request accounted for.
 #include "probe/probe.h"
 
 #include <fmt/format.h>
@@ -49,27 +49,45 @@ public:
 
     // For scripts; `after` counts from now.
     void bytes(net::ConnectionId id, base::Duration after, std::string data) {
-        later(id, after,
-              [id, data](net::Part& part, base::Instant at, net::Actions& out) { part.on({at, net::Received{id, data, answer::StampClock::kKernel}}, out); });
+        later(id, after, [id, data](net::Part& part, base::Instant at, net::Actions& out) {
+            part.on({at, net::Received{id, data, answer::StampClock::kKernel}}, out);
+        });
     }
     void close(net::ConnectionId id, base::Duration after, net::CloseKind kind) {
         later(id, after, [this, id, kind](net::Part& part, base::Instant at, net::Actions& out) {
             open_.erase(id);
-            part.on({at, net::PeerClosed{id, kind, kind == net::CloseKind::kRst ? "connection reset by peer" : ""}}, out);
+            part.on({at,
+                     net::PeerClosed{
+                         id, kind, kind == net::CloseKind::kRst ? "connection reset by peer" : ""}},
+                    out);
         });
     }
     void interrupt(base::Duration after) {
-        queue_.emplace(now_ + after, Pending{[](const TestHost&) { return true; },
-                                             [at = now_ + after](net::Part& part, net::Actions& out) { part.on({at, net::Interrupted{}}, out); }});
+        queue_.emplace(now_ + after,
+                       Pending{[](const TestHost&) { return true; },
+                               [at = now_ + after](net::Part& part, net::Actions& out) {
+                                   part.on({at, net::Interrupted{}}, out);
+                               }});
     }
     /// A whole streamed answer of `tokens` tokens, `gap` apart.
-    void answer(net::ConnectionId id, int tokens, base::Duration gap, const std::string& reason = "stop") {
-        bytes(id, 1ms, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for (int i = 1; i <= tokens; ++i) bytes(id, 1ms + i * gap, event(R"({"choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]})"));
-        bytes(id, 1ms + tokens * gap, event(fmt::format(R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason)));
+    void answer(net::ConnectionId id, int tokens, base::Duration gap,
+                const std::string& reason = "stop") {
+        bytes(id, 1ms,
+              "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+              "chunked\r\n\r\n");
+        for (int i = 1; i <= tokens; ++i)
+            bytes(
+                id, 1ms + i * gap,
+                event(
+                    R"({"choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]})"));
+        bytes(id, 1ms + tokens * gap,
+              event(fmt::format(
+                  R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", reason)));
         bytes(id, 1ms + tokens * gap, chunk("data: [DONE]\n\n") + "0\r\n\r\n");
     }
-    static std::string chunk(const std::string& data) { return fmt::format("{:x}\r\n{}\r\n", data.size(), data); }
+    static std::string chunk(const std::string& data) {
+        return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
+    }
     static std::string event(const std::string& json) { return chunk("data: " + json + "\n\n"); }
 
     std::optional<net::ConnectFailure> refuse;  ///< every connection, while set
@@ -90,10 +108,13 @@ private:
     void later(net::ConnectionId id, base::Duration after, F deliver) {
         const base::Instant at = now_ + after;
         queue_.emplace(at, Pending{[id](const TestHost& host) { return host.open_.contains(id); },
-                                   [deliver, at](net::Part& part, net::Actions& out) { deliver(part, at, out); }});
+                                   [deliver, at](net::Part& part, net::Actions& out) {
+                                       deliver(part, at, out);
+                                   }});
     }
     void act(const net::Actions& actions) {
-        for (const net::Action& action : actions) std::visit([this](const auto& what) { take(what); }, action);
+        for (const net::Action& action : actions)
+            std::visit([this](const auto& what) { take(what); }, action);
     }
     void take(const net::Connect& connect) {
         EXPECT_TRUE(used_.insert(connect.id).second) << "a connection's name is used once";
@@ -101,17 +122,21 @@ private:
         most_in_flight = std::max(most_in_flight, static_cast<int>(open_.size()));
         const bool no = refuse.has_value() || refused_ports.contains(connect.endpoint.port);
         const net::ConnectFailure why = refuse.value_or(net::ConnectFailure::kRefused);
-        later(connect.id, 1ms, [this, id = connect.id, no, why](net::Part& part, base::Instant at, net::Actions& out) {
-            if (no) open_.erase(id);
-            if (no)
-                part.on({at, net::ConnectFailed{id, why, "no luck"}}, out);
-            else
-                part.on({at, net::Connected{id}}, out);
-        });
+        later(
+            connect.id, 1ms,
+            [this, id = connect.id, no, why](net::Part& part, base::Instant at, net::Actions& out) {
+                if (no) open_.erase(id);
+                if (no)
+                    part.on({at, net::ConnectFailed{id, why, "no luck"}}, out);
+                else
+                    part.on({at, net::Connected{id}}, out);
+            });
     }
     void take(const net::Send& send) {
         ASSERT_TRUE(open_.contains(send.id));
-        later(send.id, 0ms, [id = send.id](net::Part& part, base::Instant at, net::Actions& out) { part.on({at, net::Sent{id}}, out); });
+        later(send.id, 0ms, [id = send.id](net::Part& part, base::Instant at, net::Actions& out) {
+            part.on({at, net::Sent{id}}, out);
+        });
         arrived.push_back({send.id, send.bytes, static_cast<int>(open_.size())});
         script_(*this, arrived.back());
     }
@@ -122,8 +147,12 @@ private:
     void take(const net::SetTimer& timer) {
         EXPECT_GE(timer.at, now_);
         const int version = ++timers_[timer.id];
-        queue_.emplace(timer.at, Pending{[id = timer.id, version](const TestHost& host) { return host.timers_.at(id) == version; },
-                                         [timer](net::Part& part, net::Actions& out) { part.on({timer.at, net::TimerFired{timer.id}}, out); }});
+        queue_.emplace(timer.at, Pending{[id = timer.id, version](const TestHost& host) {
+                                             return host.timers_.at(id) == version;
+                                         },
+                                         [timer](net::Part& part, net::Actions& out) {
+                                             part.on({timer.at, net::TimerFired{timer.id}}, out);
+                                         }});
     }
     void take(const net::Flow&) {}
     void take(const net::CancelTimer& timer) { ++timers_[timer.id]; }
@@ -139,7 +168,8 @@ struct Trial {
     answer::Run run;
     Options options;
 
-    explicit Trial(std::size_t prompts = 4, int repeat = 2, std::vector<int> levels = {1, 2, 4}, bool control = false, bool separate = false) {
+    explicit Trial(std::size_t prompts = 4, int repeat = 2, std::vector<int> levels = {1, 2, 4},
+                   bool control = false, bool separate = false) {
         answer::Experiment& experiment = run.experiment;
         experiment.repeat = repeat;
         experiment.levels = std::move(levels);
@@ -150,7 +180,12 @@ struct Trial {
             experiment.prompts.push_back(prompt);
         }
         plan(experiment, control, separate);
-        options.url = {.host = "127.0.0.1", .port = 8080, .tls = false, .base_path = "", .query = "", .text = "http://127.0.0.1:8080"};
+        options.url = {.host = "127.0.0.1",
+                       .port = 8080,
+                       .tls = false,
+                       .base_path = "",
+                       .query = "",
+                       .text = "http://127.0.0.1:8080"};
         options.control_url = options.url;
         if (separate) options.control_url.port = 8081;
         options.with_control = control;
@@ -159,7 +194,8 @@ struct Trial {
     }
     std::size_t planned() const {
         std::size_t count = 0;
-        for (std::size_t step = 0; step < run.experiment.order.size(); ++step) count += requests_of(run.experiment, step, options.api, options.model).size();
+        for (std::size_t step = 0; step < run.experiment.order.size(); ++step)
+            count += requests_of(run.experiment, step, options.api, options.model).size();
         return count;
     }
     void probe(TestHost& host) {
@@ -190,7 +226,8 @@ TEST(Probe, EveryPlannedRequestBecomesOneRecordWithItsMomentsAndFacts) {
     EXPECT_FALSE(trial.run.interrupted);
     EXPECT_THAT(trial.run.notes, testing::IsEmpty());
     for (const auto& record : trial.run.records) {
-        ASSERT_TRUE(record.timeline.started && record.timeline.connected && record.timeline.sent && record.timeline.headers && record.timeline.ended)
+        ASSERT_TRUE(record.timeline.started && record.timeline.connected && record.timeline.sent &&
+                    record.timeline.headers && record.timeline.ended)
             << record.request.id;
         EXPECT_EQ(*record.timeline.connected - *record.timeline.started, 1ms);
         EXPECT_EQ(record.elapsed(), 51ms);
@@ -208,20 +245,24 @@ TEST(Probe, EveryPlannedRequestBecomesOneRecordWithItsMomentsAndFacts) {
 TEST(Probe, ExactlyTheLevelsUsersAreInFlightUntilTheTail) {
     Trial trial(8, 2, {1, 4, 8});
     int varied = 0;
-    TestHost host([&](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 1 + varied++ % 7, 3ms); });
+    TestHost host(
+        [&](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 1 + varied++ % 7, 3ms); });
     trial.probe(host);
     EXPECT_EQ(host.most_in_flight, 8);
-    // Overlap of [started, ended) per step: the level itself while unsent requests are left, never more.
+    // Overlap of [started, ended) per step: the level itself while unsent requests are left, never
+    // more.
     for (const int level : {1, 4, 8}) {
         const auto records = trial.level(level);
         std::vector<base::Duration> starts;
         for (const auto* record : records) starts.push_back(*record->timeline.started);
         for (const auto* record : records) {
             const base::Duration at = *record->timeline.started;
-            const auto together =
-                std::ranges::count_if(records, [&](const auto* other) { return *other->timeline.started <= at && *other->timeline.ended > at; });
+            const auto together = std::ranges::count_if(records, [&](const auto* other) {
+                return *other->timeline.started <= at && *other->timeline.ended > at;
+            });
             EXPECT_LE(together, level);
-            const bool first_wave = std::ranges::count_if(starts, [&](auto s) { return s < at; }) < level;
+            const bool first_wave =
+                std::ranges::count_if(starts, [&](auto s) { return s < at; }) < level;
             if (!first_wave && level < 8) EXPECT_EQ(together, level);
         }
     }
@@ -230,14 +271,18 @@ TEST(Probe, ExactlyTheLevelsUsersAreInFlightUntilTheTail) {
 TEST(Probe, StepsNeverOverlap) {
     Trial trial(4, 2, {1, 2, 4}, true, true);
     int varied = 0;
-    TestHost host([&](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 1 + varied++ % 5, 3ms); });
+    TestHost host(
+        [&](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 1 + varied++ % 5, 3ms); });
     trial.probe(host);
     const auto& records = trial.run.records;
     for (std::size_t i = 0; i < records.size(); ++i)
         for (std::size_t j = i + 1; j < records.size(); ++j) {
             const auto &a = records[i], &b = records[j];
-            if (a.request.arm == b.request.arm && a.request.concurrency == b.request.concurrency) continue;
-            EXPECT_TRUE(*a.timeline.ended <= *b.timeline.started || *b.timeline.ended <= *a.timeline.started) << a.request.id << " and " << b.request.id;
+            if (a.request.arm == b.request.arm && a.request.concurrency == b.request.concurrency)
+                continue;
+            EXPECT_TRUE(*a.timeline.ended <= *b.timeline.started ||
+                        *b.timeline.ended <= *a.timeline.started)
+                << a.request.id << " and " << b.request.id;
         }
 }
 
@@ -255,7 +300,9 @@ TEST(Probe, AStaggeredStartBringsUsersInOneByOne) {
 
 TEST(Probe, AResponseCompleteByItsFramingEndsCleanWithoutTheServersFin) {
     Trial trial(1, 1, {1});
-    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 3, 1ms); });  // keep-alive: never closes
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) {
+        h.answer(a.id, 3, 1ms);
+    });  // keep-alive: never closes
     trial.probe(host);
     for (const auto& record : trial.run.records) {
         EXPECT_EQ(record.end.transport, answer::Transport::kClean);
@@ -271,8 +318,10 @@ TEST(Probe, OurOwnDeadlineIsNamedAndOnlyInTheDeployedArm) {
     trial.probe(host);
     for (const auto& record : trial.run.records) {
         const bool deployed = record.request.arm == "deployed";
-        EXPECT_EQ(record.deadline_fired, deployed ? answer::DeadlineFired::kClient : answer::DeadlineFired::kNone);
-        EXPECT_EQ(record.end.transport, deployed ? answer::Transport::kClosedByUs : answer::Transport::kClean);
+        EXPECT_EQ(record.deadline_fired,
+                  deployed ? answer::DeadlineFired::kClient : answer::DeadlineFired::kNone);
+        EXPECT_EQ(record.end.transport,
+                  deployed ? answer::Transport::kClosedByUs : answer::Transport::kClean);
         EXPECT_EQ(record.client_deadline_ms.value, deployed ? std::optional(500.0) : std::nullopt);
         if (deployed) EXPECT_EQ(record.elapsed(), 500ms);
         if (deployed) EXPECT_EQ(record.disconnect.by, answer::Disconnect::By::kUs);
@@ -283,8 +332,11 @@ TEST(Probe, OurOwnIdleLimitFiresOnSilenceAndNotOnASlowAnswer) {
     Trial trial(2, 1, {1, 2});
     trial.run.experiment.client_idle = 2s;
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        if (a.text.find("deployed-2-") == std::string::npos) return h.answer(a.id, 10, 1900ms);  // slow, never silent for long
-        h.bytes(a.id, 1ms, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+        if (a.text.find("deployed-2-") == std::string::npos)
+            return h.answer(a.id, 10, 1900ms);  // slow, never silent for long
+        h.bytes(a.id, 1ms,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n");
         h.bytes(a.id, 1s, TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"a"}}]})"));
         h.bytes(a.id, 4s, TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"b"}}]})"));
     });
@@ -311,15 +363,20 @@ TEST(Probe, AServerThatAcceptsAndNeverAnswersEndsAtTheHeadLimit) {
     EXPECT_EQ(trial.run.records[0].end.transport, answer::Transport::kTimedOut);
     EXPECT_EQ(trial.run.records[0].elapsed(), net::kHeadTimeout);
     EXPECT_EQ(trial.run.records[0].deadline_fired, answer::DeadlineFired::kNone);
-    EXPECT_THAT(trial.run.notes, testing::Contains(HasSubstr("none of the 1 requests of a single user got an answer")));
+    EXPECT_THAT(
+        trial.run.notes,
+        testing::Contains(HasSubstr("none of the 1 requests of a single user got an answer")));
 }
 
 TEST(Probe, SilenceInsideABodyEndsAtTheSilenceLimitWithTheTextSoFar) {
     Trial trial(1, 1, {1});
     trial.run.experiment.budget = 2h;
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        h.bytes(a.id, 1s, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-        h.bytes(a.id, 10min, TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"slow"}}]})"));
+        h.bytes(a.id, 1s,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n");
+        h.bytes(a.id, 10min,
+                TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"slow"}}]})"));
     });
     trial.probe(host);
     ASSERT_EQ(trial.run.records.size(), 2u);
@@ -332,7 +389,8 @@ TEST(Probe, AnEndlessHeadIsClosedAtTheHeadSizeLimit) {
     Trial trial(1, 1, {1});
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
         h.bytes(a.id, 1ms, "HTTP/1.1 200 OK\r\n");
-        for (int i = 0; i < 200; ++i) h.bytes(a.id, 2ms + i * 1ms, "X-Filler: " + std::string(1000, 'x') + "\r\n");
+        for (int i = 0; i < 200; ++i)
+            h.bytes(a.id, 2ms + i * 1ms, "X-Filler: " + std::string(1000, 'x') + "\r\n");
     });
     trial.probe(host);
     ASSERT_FALSE(trial.run.records.empty());
@@ -343,16 +401,23 @@ TEST(Probe, AnEndlessHeadIsClosedAtTheHeadSizeLimit) {
 TEST(Probe, FinAndResetInMidStreamAreKeptApart) {
     Trial trial(2, 1, {1, 2});
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        h.bytes(a.id, 1ms, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-        h.bytes(a.id, 2ms, TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"half"}}]})"));
-        h.close(a.id, 3ms, a.text.find("deployed-2-") == std::string::npos ? net::CloseKind::kFin : net::CloseKind::kRst);
+        h.bytes(a.id, 1ms,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n");
+        h.bytes(a.id, 2ms,
+                TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"half"}}]})"));
+        h.close(a.id, 3ms,
+                a.text.find("deployed-2-") == std::string::npos ? net::CloseKind::kFin
+                                                                : net::CloseKind::kRst);
     });
     trial.probe(host);
     for (const auto& record : trial.run.records) {
         const bool reset = record.request.concurrency == 2;
-        EXPECT_EQ(record.end.transport, reset ? answer::Transport::kReset : answer::Transport::kTruncated);
+        EXPECT_EQ(record.end.transport,
+                  reset ? answer::Transport::kReset : answer::Transport::kTruncated);
         EXPECT_EQ(record.disconnect.by, answer::Disconnect::By::kPeer);
-        EXPECT_EQ(record.disconnect.kind, reset ? answer::Disconnect::Kind::kRst : answer::Disconnect::Kind::kFin);
+        EXPECT_EQ(record.disconnect.kind,
+                  reset ? answer::Disconnect::Kind::kRst : answer::Disconnect::Kind::kFin);
         EXPECT_GT(record.disconnect.at_byte, 0);
         EXPECT_EQ(record.text, "half");
         EXPECT_FALSE(record.end.error) << "the system's words are no error of the server";
@@ -372,14 +437,18 @@ TEST(Probe, ADeadServerIsNotHammered) {
         EXPECT_EQ(record.server_errors[0].text, "no luck");
         EXPECT_TRUE(record.timeline.ended);
     }
-    EXPECT_THAT(trial.run.notes, testing::ElementsAre(HasSubstr("none of the 8 requests of the deployed arm at 1 at once could connect")));
+    EXPECT_THAT(trial.run.notes,
+                testing::ElementsAre(HasSubstr(
+                    "none of the 8 requests of the deployed arm at 1 at once could connect")));
 }
 
 TEST(Probe, AServerThatDiesUnderLoadKeepsItsRecordsAndStopsTheRun) {
     Trial trial(4, 2, {1, 2, 4});
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
         if (a.text.find("deployed-4-") == std::string::npos) return h.answer(a.id, 2, 1ms);
-        h.bytes(a.id, 1ms, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+        h.bytes(a.id, 1ms,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n");
         h.close(a.id, 2ms, net::CloseKind::kRst);
         h.refuse = net::ConnectFailure::kRefused;
     });
@@ -392,7 +461,8 @@ TEST(Probe, AServerThatRefusesEveryRequestAloneIsAskedForOneStepOnly) {
     Trial trial(4, 2, {1, 2, 4});
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
         h.bytes(a.id, 1ms,
-                "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: 39\r\n\r\n{\"error\":{\"message\":\"Invalid API Key\"}}\n");
+                "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: "
+                "39\r\n\r\n{\"error\":{\"message\":\"Invalid API Key\"}}\n");
     });
     trial.probe(host);
     EXPECT_EQ(trial.run.records.size(), 8u);
@@ -415,7 +485,8 @@ TEST(Probe, ADeadControlServerEndsOnlyItsArm) {
 TEST(Probe, AnInterruptionKeepsWhatThereIsAndClosesTheRest) {
     Trial trial(4, 2, {1, 4});
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        if (a.text.find("deployed-4-") != std::string::npos && h.arrived.size() == 12) h.interrupt(50ms);
+        if (a.text.find("deployed-4-") != std::string::npos && h.arrived.size() == 12)
+            h.interrupt(50ms);
         h.answer(a.id, 100, 10ms);
     });
     trial.probe(host);
@@ -453,7 +524,9 @@ TEST(Probe, MoreRepeatsAreRunAtEveryLevelUntilTheVerdictIsFirm) {
         return asked.size() == 1 ? 3 : 0;
     };
     bool saw_extension = false;
-    trial.options.progress = [&](const Progress& progress) { saw_extension = saw_extension || progress.extension; };
+    trial.options.progress = [&](const Progress& progress) {
+        saw_extension = saw_extension || progress.extension;
+    };
     TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 2, 1ms); });
     trial.probe(host);
     EXPECT_THAT(asked, testing::ElementsAre(planned, planned + 3 * 4 * 3));
@@ -467,11 +540,14 @@ TEST(Probe, AnExtensionThatTheBudgetCannotHoldIsCappedAndSaid) {
     Trial trial(4, 1, {1, 2});
     trial.run.experiment.budget = 60s;
     trial.options.more_repeats = [](const answer::Run&) { return 100; };
-    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 10, 100ms); });  // 1 s an answer, 10 s the plan
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) {
+        h.answer(a.id, 10, 100ms);
+    });  // 1 s an answer, 10 s the plan
     trial.probe(host);
     EXPECT_LT(trial.run.elapsed, 60s);
     EXPECT_THAT(trial.run.notes, testing::Contains(HasSubstr("Extended by ")));
-    EXPECT_THAT(trial.run.notes.back(), HasSubstr("100 more repeats of every prompt would make the verdict firm; the budget has no room for one"));
+    EXPECT_THAT(trial.run.notes.back(), HasSubstr("100 more repeats of every prompt would make the "
+                                                  "verdict firm; the budget has no room for one"));
 }
 
 TEST(Probe, ExtensionsEndAfterAFewRoundsAndSaySo) {
@@ -480,16 +556,20 @@ TEST(Probe, ExtensionsEndAfterAFewRoundsAndSaySo) {
     TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 2, 1ms); });
     trial.probe(host);
     EXPECT_EQ(trial.run.records.size(), 12u + 4 * 8);
-    EXPECT_EQ(trial.run.notes.back(), "1 more repeat of every prompt would make the verdict firm; give a larger --repeat.");
+    EXPECT_EQ(trial.run.notes.back(),
+              "1 more repeat of every prompt would make the verdict firm; give a larger --repeat.");
 }
 
 TEST(Probe, APlanTooLargeForTheBudgetIsTrimmedEvenlyAndSaid) {
     Trial trial(8, 2, {1, 2, 4, 8});
     trial.run.experiment.budget = 150s;
-    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 20, 100ms); });  // 2 s an answer; baseline alone 64 s
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) {
+        h.answer(a.id, 20, 100ms);
+    });  // 2 s an answer; baseline alone 64 s
     trial.probe(host);
     ASSERT_TRUE(trial.run.experiment.reduced);
-    EXPECT_THAT(*trial.run.experiment.reduced, HasSubstr("planned 8 prompts x 2 seeds at 1, 2, 4, 8"));
+    EXPECT_THAT(*trial.run.experiment.reduced,
+                HasSubstr("planned 8 prompts x 2 seeds at 1, 2, 4, 8"));
     EXPECT_LE(trial.run.elapsed, 151s);
     for (const int level : {1, 2, 4, 8}) {
         std::set<std::string> prompts;
@@ -502,7 +582,9 @@ TEST(Probe, APlanTooLargeForTheBudgetIsTrimmedEvenlyAndSaid) {
 TEST(Probe, AVerySlowServerStillGetsABaselineAndTheHighestLevel) {
     Trial trial(8, 2, {1, 2, 4, 8});
     trial.run.experiment.budget = 10min;
-    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 30, 1s); });  // 30 s an answer whatever the load
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) {
+        h.answer(a.id, 30, 1s);
+    });  // 30 s an answer whatever the load
     trial.probe(host);
     ASSERT_TRUE(trial.run.experiment.reduced);
     EXPECT_FALSE(trial.level(8).empty());
@@ -513,33 +595,44 @@ TEST(Probe, AVerySlowServerStillGetsABaselineAndTheHighestLevel) {
 TEST(Probe, PromptsAreNotDroppedUntilALevelHasFewerAnswersThanUsers) {
     Trial trial(8, 2, {1, 2, 4, 8});
     trial.run.experiment.budget = 10min;
-    TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 60, 1s); });  // after a fifth of the budget most prompts are unseen
+    TestHost host([](TestHost& h, const TestHost::Arrived& a) {
+        h.answer(a.id, 60, 1s);
+    });  // after a fifth of the budget most prompts are unseen
     trial.probe(host);
-    EXPECT_TRUE(trial.level(8).empty() || trial.level(8).size() >= 8u) << trial.level(8).size() << " answers are not the load of 8 users";
+    EXPECT_TRUE(trial.level(8).empty() || trial.level(8).size() >= 8u)
+        << trial.level(8).size() << " answers are not the load of 8 users";
 }
 
 TEST(Probe, AtTheBudgetsEndNothingStartsAndWhatStillRunsIsClosedAfterTheGrace) {
     Trial trial(2, 1, {1, 2});
     trial.run.experiment.budget = 30s;
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        h.bytes(a.id, 1ms, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-        for (int i = 0; i < 1000; ++i) h.bytes(a.id, 1s + i * 1s, TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"x"}}]})"));
+        h.bytes(a.id, 1ms,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+                "chunked\r\n\r\n");
+        for (int i = 0; i < 1000; ++i)
+            h.bytes(a.id, 1s + i * 1s,
+                    TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"x"}}]})"));
     });
     trial.probe(host);
     EXPECT_EQ(trial.run.elapsed, 35s);
     ASSERT_EQ(trial.run.records.size(), 1u);
     EXPECT_EQ(trial.run.records[0].end.transport, answer::Transport::kClosedByUs);
     EXPECT_EQ(trial.run.records[0].deadline_fired, answer::DeadlineFired::kNone);
-    EXPECT_THAT(trial.run.notes, testing::ElementsAre(HasSubstr("was not finished"), HasSubstr("1 answers still ran 5 s after the budget's end")));
+    EXPECT_THAT(trial.run.notes,
+                testing::ElementsAre(HasSubstr("was not finished"),
+                                     HasSubstr("1 answers still ran 5 s after the budget's end")));
     EXPECT_THAT(*trial.run.experiment.reduced, HasSubstr("requests were not sent"));
 }
 
 TEST(Probe, ABudgetAlreadyUsedUpSendsNothing) {
     Trial trial(2, 1, {1, 2});
     trial.options.budget_used = trial.run.experiment.budget;
-    TestHost host([](TestHost&, const TestHost::Arrived&) { ADD_FAILURE() << "a request was sent"; });
+    TestHost host(
+        [](TestHost&, const TestHost::Arrived&) { ADD_FAILURE() << "a request was sent"; });
     trial.probe(host);
-    EXPECT_THAT(trial.run.notes, testing::ElementsAre(HasSubstr("used up before the first request")));
+    EXPECT_THAT(trial.run.notes,
+                testing::ElementsAre(HasSubstr("used up before the first request")));
 }
 
 TEST(Probe, ProgressCountsUpToThePlanAndTellsEndsApart) {
@@ -547,7 +640,8 @@ TEST(Probe, ProgressCountsUpToThePlanAndTellsEndsApart) {
     std::vector<Progress> seen;
     trial.options.progress = [&](const Progress& progress) { seen.push_back(progress); };
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
-        if (a.text.find("deployed-2-") == std::string::npos) return h.answer(a.id, 5, 10ms, h.arrived.size() % 2 ? "stop" : "length");
+        if (a.text.find("deployed-2-") == std::string::npos)
+            return h.answer(a.id, 5, 10ms, h.arrived.size() % 2 ? "stop" : "length");
         h.close(a.id, 3ms, net::CloseKind::kFin);
     });
     trial.probe(host);
@@ -583,7 +677,8 @@ TEST(Probe, RequestsCarryTheirIdAndTheUsersHeadersAndNothingOfThemIsStored) {
     trial.probe(host);
     EXPECT_THAT(host.arrived[0].text, HasSubstr("deployed-1-before-p0-s1-r0"));
     EXPECT_THAT(host.arrived[0].text, HasSubstr("Bearer s3cret"));
-    for (const auto& record : trial.run.records) EXPECT_EQ(record.capture.bytes.find("s3cret"), std::string::npos);
+    for (const auto& record : trial.run.records)
+        EXPECT_EQ(record.capture.bytes.find("s3cret"), std::string::npos);
 }
 
 TEST(Probe, MoreUsersThanPairsAreKeptBusyWithTheSameSeeds) {

@@ -1,4 +1,5 @@
-// The user's prompts are read whole or refused with file, line and field; the built-in ones can be checked.
+// The user's prompts are read whole or refused with file, line and field; the built-in ones can be
+// checked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ TEST(PromptsFile, EveryFieldOfTheContractIsRead) {
     ASSERT_TRUE(prompts) << prompts.error().message;
     ASSERT_EQ(prompts->size(), 2u);
     const answer::Prompt& a = prompts->at(0);
-    EXPECT_EQ(a.messages, (std::vector<answer::Message>{{"system", "Be brief."}, {"user", "List."}}));
+    EXPECT_EQ(a.messages,
+              (std::vector<answer::Message>{{"system", "Be brief."}, {"user", "List."}}));
     EXPECT_EQ(a.max_tokens->count, 64);
     EXPECT_EQ(a.check.items, 8);
     EXPECT_THAT(a.check.contains, testing::ElementsAre("Mercury"));
@@ -39,36 +41,57 @@ TEST(PromptsFile, EveryFieldOfTheContractIsRead) {
 }
 
 TEST(PromptsFile, MarksLineEndsAndBlankLinesDoNotMatter) {
-    const auto prompts = parse_prompts("\xEF\xBB\xBF{\"id\":\"a\",\"prompt\":\"x\"}\r\n\r\n  \n{\"id\":\"b\",\"prompt\":\"y\"}", "mine.jsonl");
+    const auto prompts = parse_prompts(
+        "\xEF\xBB\xBF{\"id\":\"a\",\"prompt\":\"x\"}\r\n\r\n  \n{\"id\":\"b\",\"prompt\":\"y\"}",
+        "mine.jsonl");
     ASSERT_TRUE(prompts) << prompts.error().message;
     EXPECT_EQ(prompts->size(), 2u);
 }
 
 TEST(PromptsFile, ABadLineIsNamedWithFileLineAndField) {
     const std::string good = "{\"id\":\"a\",\"prompt\":\"x\"}\n";
-    EXPECT_THAT(refused(good + "{\"id\":\"b\",\"prompt\":7}"), HasSubstr("mine.jsonl, line 2: field \"prompt\" is not a text"));
-    EXPECT_THAT(refused(good + "\n{\"id\":\"b\","), HasSubstr("mine.jsonl, line 3: the line is not JSON"));
+    EXPECT_THAT(refused(good + "{\"id\":\"b\",\"prompt\":7}"),
+                HasSubstr("mine.jsonl, line 2: field \"prompt\" is not a text"));
+    EXPECT_THAT(refused(good + "\n{\"id\":\"b\","),
+                HasSubstr("mine.jsonl, line 3: the line is not JSON"));
     EXPECT_THAT(refused(good + "[1]"), HasSubstr("line 2: the line is not a JSON object"));
-    EXPECT_THAT(refused(good + good), HasSubstr("line 2: field \"id\" \"a\" stands on line 1 already"));
+    EXPECT_THAT(refused(good + good),
+                HasSubstr("line 2: field \"id\" \"a\" stands on line 1 already"));
     EXPECT_THAT(refused("{\"prompt\":\"x\"}"), HasSubstr("field \"id\" is missing"));
     EXPECT_THAT(refused("{\"id\":\"a\"}"), HasSubstr("field \"prompt\" is missing"));
     EXPECT_THAT(refused("{\"id\":\"\",\"prompt\":\"x\"}"), HasSubstr("field \"id\" is empty"));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"messages\":[]}"), HasSubstr("field \"messages\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"messages\":[{\"role\":\"robot\",\"content\":\"x\"}]}"), HasSubstr("field \"messages[0].role\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"messages\":[{\"role\":\"user\"}]}"), HasSubstr("field \"messages[0].content\" is missing"));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_tokens\":0}"), HasSubstr("field \"max_tokens\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_tokens\":1.5}"), HasSubstr("field \"max_tokens\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_token\":5}"), HasSubstr("field \"max_token\" is not known here"));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"item\":5}}"), HasSubstr("field \"check.item\" is not known here"));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"items\":-1}}"), HasSubstr("field \"check.items\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"contains\":[]}}"), HasSubstr("field \"check.contains\" is empty"));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"contains\":[\"a\",3]}}"), HasSubstr("field \"check.contains[1]\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"json\":1}}"), HasSubstr("field \"check.json\""));
-    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"regex\":\"(\"}}"), HasSubstr("field \"check.regex\""));
-    EXPECT_THAT(refused("{\"id\":\"a\\u0000b\",\"prompt\":\"x\"}"), HasSubstr("field \"id\" holds a control character"));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"messages\":[]}"),
+                HasSubstr("field \"messages\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"messages\":[{\"role\":\"robot\",\"content\":\"x\"}]}"),
+                HasSubstr("field \"messages[0].role\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"messages\":[{\"role\":\"user\"}]}"),
+                HasSubstr("field \"messages[0].content\" is missing"));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_tokens\":0}"),
+                HasSubstr("field \"max_tokens\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_tokens\":1.5}"),
+                HasSubstr("field \"max_tokens\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"max_token\":5}"),
+                HasSubstr("field \"max_token\" is not known here"));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"item\":5}}"),
+                HasSubstr("field \"check.item\" is not known here"));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"items\":-1}}"),
+                HasSubstr("field \"check.items\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"contains\":[]}}"),
+                HasSubstr("field \"check.contains\" is empty"));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"contains\":[\"a\",3]}}"),
+                HasSubstr("field \"check.contains[1]\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"json\":1}}"),
+                HasSubstr("field \"check.json\""));
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"x\",\"check\":{\"regex\":\"(\"}}"),
+                HasSubstr("field \"check.regex\""));
+    EXPECT_THAT(refused("{\"id\":\"a\\u0000b\",\"prompt\":\"x\"}"),
+                HasSubstr("field \"id\" holds a control character"));
 }
 
-TEST(PromptsFile, InvalidUtf8IsRefusedNotSent) { EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"\xff\xfe\"}"), HasSubstr("line 1: the line is not JSON")); }
+TEST(PromptsFile, InvalidUtf8IsRefusedNotSent) {
+    EXPECT_THAT(refused("{\"id\":\"a\",\"prompt\":\"\xff\xfe\"}"),
+                HasSubstr("line 1: the line is not JSON"));
+}
 
 TEST(PromptsFile, AnEmptyFileSaysWhatALineLooksLike) {
     const auto prompts = parse_prompts("\xEF\xBB\xBF\r\n\n", "mine.jsonl");

@@ -1,5 +1,5 @@
-// What the schedule promises: every pair at every level and twice alone, the same seeds everywhere, one order per seed,
-// no drift that favours a level, and shrinking that is even and said.
+// What the schedule promises: every pair at every level and twice alone, the same seeds everywhere,
+// one order per seed, no drift that favours a level, and shrinking that is even and said.
 #include "probe/schedule.h"
 
 #include <gmock/gmock.h>
@@ -31,24 +31,28 @@ Experiment experiment_of(std::size_t prompts, int repeat, std::vector<int> level
 }
 
 /// (arm, level, phase) -> every (prompt, seed, repeat) of it, in order.
-std::map<std::tuple<std::string, int, std::string>, std::vector<Pair>> pairs_of(const Experiment& experiment) {
+std::map<std::tuple<std::string, int, std::string>, std::vector<Pair>> pairs_of(
+    const Experiment& experiment) {
     std::map<std::tuple<std::string, int, std::string>, std::vector<Pair>> pairs;
     for (std::size_t step = 0; step < experiment.order.size(); ++step)
         for (const auto& request : requests_of(experiment, step, answer::Api::kOpenAiChat, "m"))
-            pairs[{request.arm, request.concurrency, request.phase}].emplace_back(request.prompt_id, request.seed, request.repeat);
+            pairs[{request.arm, request.concurrency, request.phase}].emplace_back(
+                request.prompt_id, request.seed, request.repeat);
     return pairs;
 }
 
 std::vector<std::string> order_of(const Experiment& experiment) {
     std::vector<std::string> out;
-    for (const auto& step : experiment.order) out.push_back(step.arm.substr(0, 1) + std::to_string(step.concurrency));
+    for (const auto& step : experiment.order)
+        out.push_back(step.arm.substr(0, 1) + std::to_string(step.concurrency));
     return out;
 }
 
 TEST(Schedule, DefaultGoesUpAndDownWithTheControlAtTheEndsOnce) {
     Experiment experiment = experiment_of(8, 2);
     plan(experiment, true, false);
-    EXPECT_THAT(order_of(experiment), testing::ElementsAre("d1", "c1", "d2", "d4", "d8", "c8", "d4", "d2", "d1"));
+    EXPECT_THAT(order_of(experiment),
+                testing::ElementsAre("d1", "c1", "d2", "d4", "d8", "c8", "d4", "d2", "d1"));
     EXPECT_EQ(experiment.order.front().phase, "baseline_before");
     EXPECT_EQ(experiment.order.back().phase, "baseline_after");
 }
@@ -56,7 +60,9 @@ TEST(Schedule, DefaultGoesUpAndDownWithTheControlAtTheEndsOnce) {
 TEST(Schedule, SeparateControlRunsTheFullPlanMirrored) {
     Experiment experiment = experiment_of(8, 2);
     plan(experiment, true, true);
-    EXPECT_THAT(order_of(experiment), testing::ElementsAre("d1", "c1", "d2", "c2", "d4", "c4", "d8", "c8", "c4", "d4", "c2", "d2", "c1", "d1"));
+    EXPECT_THAT(order_of(experiment),
+                testing::ElementsAre("d1", "c1", "d2", "c2", "d4", "c4", "d8", "c8", "c4", "d4",
+                                     "c2", "d2", "c1", "d1"));
 }
 
 TEST(Schedule, WithoutControlThereIsOnlyTheDeployedArm) {
@@ -77,13 +83,15 @@ TEST(Schedule, EveryPairRunsAtEveryLevelAndTwiceAlone) {
         const auto prompts = *rc::gen::inRange<std::size_t>(1, 12);
         const auto repeat = *rc::gen::inRange(1, 5);
         const bool control = *rc::gen::arbitrary<bool>();
-        Experiment experiment = experiment_of(prompts, repeat, *rc::gen::container<std::vector<int>>(4, rc::gen::inRange(1, 70)));
+        Experiment experiment = experiment_of(
+            prompts, repeat, *rc::gen::container<std::vector<int>>(4, rc::gen::inRange(1, 70)));
         experiment.seed = *rc::gen::inRange<std::int64_t>(-5, 1'000'000);
         plan(experiment, control, control);
         const auto pairs = pairs_of(experiment);
         std::set<Pair> expected;
         for (std::size_t p = 0; p < prompts; ++p)
-            for (int r = 0; r < repeat; ++r) expected.emplace("p" + std::to_string(p), experiment.seed + r, r);
+            for (int r = 0; r < repeat; ++r)
+                expected.emplace("p" + std::to_string(p), experiment.seed + r, r);
         std::vector<std::string> arms{"deployed"};
         if (control) arms.emplace_back("control");
         for (const auto& arm : arms) {
@@ -99,10 +107,12 @@ TEST(Schedule, EveryPairRunsAtEveryLevelAndTwiceAlone) {
                 RC_ASSERT(seen.size() == here.size());  // nothing twice
                 for (const Pair& pair : expected) RC_ASSERT(seen.contains(pair));
                 for (const auto& [prompt, seed, number] : here)
-                    RC_ASSERT(seed >= experiment.seed && seed < experiment.seed + repeat);  // fillers keep the pairs' seeds
+                    RC_ASSERT(seed >= experiment.seed &&
+                              seed < experiment.seed + repeat);  // fillers keep the pairs' seeds
                 for (const auto& step : experiment.order)
                     if (step.arm == arm && step.concurrency == level)
-                        RC_ASSERT(prompts * static_cast<std::size_t>(step.repeats) >= static_cast<std::size_t>(level));
+                        RC_ASSERT(prompts * static_cast<std::size_t>(step.repeats) >=
+                                  static_cast<std::size_t>(level));
             }
         }
     });
@@ -131,8 +141,10 @@ TEST(Schedule, IdsNameArmLevelPromptSeedAndRepeat) {
     Experiment experiment = experiment_of(1, 1, {1, 2});
     experiment.prompts[0].id = "planets";
     plan(experiment, false, false);
-    EXPECT_EQ(requests_of(experiment, 0, answer::Api::kOpenAiChat, "m")[0].id, "deployed-1-before-planets-s1-r0");
-    EXPECT_EQ(requests_of(experiment, 1, answer::Api::kOpenAiChat, "m")[0].id, "deployed-2-planets-s1-r0");
+    EXPECT_EQ(requests_of(experiment, 0, answer::Api::kOpenAiChat, "m")[0].id,
+              "deployed-1-before-planets-s1-r0");
+    EXPECT_EQ(requests_of(experiment, 1, answer::Api::kOpenAiChat, "m")[0].id,
+              "deployed-2-planets-s1-r0");
 }
 
 TEST(Schedule, TheSameSeedGivesTheSameRequestsAndAnotherSeedAnotherOrder) {
@@ -194,7 +206,9 @@ TEST(Schedule, LinearDriftFavoursNoLevelThatIsVisitedTwice) {
         positions[experiment.order[i].concurrency].first += static_cast<double>(i);
         positions[experiment.order[i].concurrency].second += 1;
     }
-    for (const auto& [level, sum] : positions) EXPECT_DOUBLE_EQ(sum.first / sum.second, positions[1].first / positions[1].second) << "level " << level;
+    for (const auto& [level, sum] : positions)
+        EXPECT_DOUBLE_EQ(sum.first / sum.second, positions[1].first / positions[1].second)
+            << "level " << level;
 }
 
 TEST(Budget, APlanThatFitsIsLeftAlone) {
@@ -240,8 +254,10 @@ TEST(Budget, EveryShrunkPlanStillRunsEveryPairAtEveryLevel) {
         EXPECT_EQ(alone, experiment.prompts.size() * static_cast<std::size_t>(experiment.repeat));
         for (const int level : experiment.levels) {
             if (level > 1) {
-                EXPECT_EQ(pairs.at({"deployed", level, "level"}).size(),
-                          std::max<std::size_t>(alone, 8 / experiment.prompts.size() * experiment.prompts.size() * (level == 8)))
+                EXPECT_EQ(
+                    pairs.at({"deployed", level, "level"}).size(),
+                    std::max<std::size_t>(alone, 8 / experiment.prompts.size() *
+                                                     experiment.prompts.size() * (level == 8)))
                     << level;
             }
         }
@@ -252,8 +268,10 @@ TEST(Describe, NamesEveryStepWithArmLevelAndAnswers) {
     Experiment experiment = experiment_of(8, 2);
     plan(experiment, true, false);
     const std::string text = describe(experiment);
-    EXPECT_THAT(text, testing::StartsWith("96 answers: 8 prompts, 2 seeds each; temperature 0.7, at most 512 tokens, budget 600 s\n"));
-    EXPECT_THAT(text, testing::HasSubstr("   5  deployed     8 at once    16 answers  seeds 1..2\n"));
+    EXPECT_THAT(text, testing::StartsWith("96 answers: 8 prompts, 2 seeds each; temperature 0.7, "
+                                          "at most 512 tokens, budget 600 s\n"));
+    EXPECT_THAT(text,
+                testing::HasSubstr("   5  deployed     8 at once    16 answers  seeds 1..2\n"));
     EXPECT_THAT(text, testing::HasSubstr("alone, after the load"));
 }
 

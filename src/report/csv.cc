@@ -12,10 +12,13 @@
 namespace fullstop::report {
 namespace {
 
-/// One line, for grep too. What a spreadsheet would take for a formula gets the apostrophe that makes it text there.
+/// One line, for grep too. What a spreadsheet would take for a formula gets the apostrophe that
+/// makes it text there.
 std::string quoted(std::string_view text) {
     std::string safe = base::printable(text);
-    if (const auto first = safe.find_first_not_of(' '); first != std::string::npos && std::string_view("=+-@").contains(safe[first])) safe.insert(0, 1, '\'');
+    if (const auto first = safe.find_first_not_of(' ');
+        first != std::string::npos && std::string_view("=+-@").contains(safe[first]))
+        safe.insert(0, 1, '\'');
     if (safe.find_first_of(",\"") == std::string::npos) return safe;
     std::string out = "\"";
     for (const char c : safe) out.append(c == '"' ? 2 : 1, c);
@@ -69,12 +72,15 @@ void add_end(const Row& row, Cells& out) {
                            {"error_status", cell(error.status)},
                            {"error_code", cell(error.code)},
                            {"error_text", cell(error.text)},
-                           {"server_errors", cell(static_cast<std::int64_t>(row.record.server_errors.size()))}});
+                           {"server_errors",
+                            cell(static_cast<std::int64_t>(row.record.server_errors.size()))}});
 }
 
 void add_numbers(const Row& row, Cells& out) {
     const answer::Record& record = row.record;
-    const auto gap = [&](double judge::Quantiles::* member) { return row.itl_ms ? cell((*row.itl_ms).*member) : ""; };
+    const auto gap = [&](double judge::Quantiles::* member) {
+        return row.itl_ms ? cell((*row.itl_ms).*member) : "";
+    };
     out.insert(out.end(), {{"requested_max_tokens", cell(record.requested_max_tokens)},
                            {"effective_max_tokens", cell(record.effective_max_tokens)},
                            {"prompt_tokens", cell(record.prompt_tokens)},
@@ -137,8 +143,11 @@ std::string line(const Cells& cells, Pick pick) {
 }  // namespace
 
 std::string to_csv(const Document& document) {
-    std::string out = line(cells_of(document, Row{}), [](const auto& entry) { return entry.first; });
-    for (const Row& row : document.rows) out += line(cells_of(document, row), [](const auto& entry) { return std::string_view(entry.second); });
+    std::string out =
+        line(cells_of(document, Row{}), [](const auto& entry) { return entry.first; });
+    for (const Row& row : document.rows)
+        out += line(cells_of(document, row),
+                    [](const auto& entry) { return std::string_view(entry.second); });
     return out;
 }
 

@@ -1,5 +1,5 @@
-// One line an answer, for spreadsheets and data frames (columns: docs/schemas/run-1.csv.md). What is not known is empty,
-// never zero; provenance is in the JSON document only. RFC 4180 with '\n'.
+// One line an answer, for spreadsheets and data frames (columns: docs/schemas/run-1.csv.md). What
+// is not known is empty, never zero; provenance is in the JSON document only. RFC 4180 with '\n'.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// The whole text of every rendering, held against files in tests/golden/report. After a wanted change the failure names
-// the new text's file: read it, then copy it over the old one with the command it prints.
+// The whole text of every rendering, held against files in tests/golden/report. After a wanted
+// change the failure names the new text's file: read it, then copy it over the old one with the
+// command it prints.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,11 +29,15 @@ void expect_golden(const std::string& name, const std::string& text) {
     if (wanted == text) return;
     const fs::path actual = fs::path(testing::TempDir()) / ("actual_" + name);
     std::ofstream(actual, std::ios::binary) << text;
-    ADD_FAILURE() << "the text differs from the golden one: diff " << golden << ' ' << actual << "\nwanted? cp " << actual << ' ' << golden;
+    ADD_FAILURE() << "the text differs from the golden one: diff " << golden << ' ' << actual
+                  << "\nwanted? cp " << actual << ' ' << golden;
 }
 
 void expect_all_golden(const std::string& name, const Document& document) {
-    expect_golden(name + ".txt", to_terminal(document, {.colour = false, .stored = "/home/user/.local/state/fullstop/runs.sqlite"}));
+    expect_golden(
+        name + ".txt",
+        to_terminal(document,
+                    {.colour = false, .stored = "/home/user/.local/state/fullstop/runs.sqlite"}));
     expect_golden(name + ".md", to_markdown(document));
     expect_golden(name + ".csv", to_csv(document));
     expect_golden(name + ".junit.xml", to_junit(document));
@@ -41,16 +46,22 @@ void expect_all_golden(const std::string& name, const Document& document) {
 
 TEST(GoldenReport, ARunThatWasCut) { expect_all_golden("defect", sample::defect()); }
 TEST(GoldenReport, ARunThatOnlySlowedDown) { expect_all_golden("slower", sample::slower()); }
-TEST(GoldenReport, ARunThatCouldNotBeDecidedWithAHostileServer) { expect_all_golden("undecided", sample::undecided()); }
+TEST(GoldenReport, ARunThatCouldNotBeDecidedWithAHostileServer) {
+    expect_all_golden("undecided", sample::undecided());
+}
 
 class EveryDocument : public testing::TestWithParam<Document (*)()> {};
-INSTANTIATE_TEST_SUITE_P(, EveryDocument, testing::Values(&sample::defect, &sample::slower, &sample::undecided));
+INSTANTIATE_TEST_SUITE_P(, EveryDocument,
+                         testing::Values(&sample::defect, &sample::slower, &sample::undecided));
 
 TEST_P(EveryDocument, FitsInEightyColumnsAndSendsNoControlCharacterToTheTerminal) {
-    const std::string text = to_terminal(
-        GetParam()(), {.colour = false, .stored = "/a/path/without/any/space/that/is/longer/than/one/line/of/a/terminal/can/hold/by/far/runs.sqlite"});
+    const std::string text =
+        to_terminal(GetParam()(), {.colour = false,
+                                   .stored = "/a/path/without/any/space/that/is/longer/than/one/"
+                                             "line/of/a/terminal/can/hold/by/far/runs.sqlite"});
     std::size_t begin = 0;
-    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
         const std::string line = text.substr(begin, end - begin);
         EXPECT_LE(columns(line), 80U) << line;
         EXPECT_EQ(base::printable(line), line);
@@ -60,7 +71,8 @@ TEST_P(EveryDocument, FitsInEightyColumnsAndSendsNoControlCharacterToTheTerminal
 
 TEST_P(EveryDocument, WithColourDiffersOnlyByColour) {
     std::string coloured = to_terminal(GetParam()(), {.colour = true, .stored = ""});
-    for (std::size_t at = 0; (at = coloured.find("\x1b[")) != std::string::npos;) coloured.erase(at, coloured.find('m', at) + 1 - at);
+    for (std::size_t at = 0; (at = coloured.find("\x1b[")) != std::string::npos;)
+        coloured.erase(at, coloured.find('m', at) + 1 - at);
     EXPECT_EQ(coloured, to_terminal(GetParam()(), {.colour = false, .stored = ""}));
 }
 
@@ -70,7 +82,8 @@ TEST_P(EveryDocument, IsTheSameInEveryRenderingAfterItWasReadBack) {
     const auto back = read_run_document(json, "run.json");
     ASSERT_TRUE(back) << back.error().message;
     EXPECT_EQ(to_json(*back), json);
-    // Broken bytes were replaced in the document, so the other renderings are compared with those of the valid text.
+    // Broken bytes were replaced in the document, so the other renderings are compared with those
+    // of the valid text.
     const Document twice = read_run_document(to_json(*back), "run.json").value();
     EXPECT_EQ(to_terminal(*back, {}), to_terminal(document, {}));
     EXPECT_EQ(to_markdown(*back), to_markdown(document));
@@ -81,13 +94,16 @@ TEST_P(EveryDocument, IsTheSameInEveryRenderingAfterItWasReadBack) {
 
 TEST_P(EveryDocument, IsValidUtf8InEveryRendering) {
     const Document document = GetParam()();
-    for (const std::string& text : {to_terminal(document, {}), to_markdown(document), to_csv(document), to_junit(document), to_json(document)})
+    for (const std::string& text : {to_terminal(document, {}), to_markdown(document),
+                                    to_csv(document), to_junit(document), to_json(document)})
         EXPECT_EQ(base::valid_utf8(text), text);
 }
 
 TEST(Terminal, LeadsWithVerdictAndRemedy) {
     const std::string text = to_terminal(sample::defect(), {});
-    EXPECT_TRUE(text.starts_with("SERVING DEFECT: the serving path shortens answers, from 4 users on\n")) << text;
+    EXPECT_TRUE(
+        text.starts_with("SERVING DEFECT: the serving path shortens answers, from 4 users on\n"))
+        << text;
     EXPECT_LT(text.find("-c 3328"), text.find("Deployed arm"));
     EXPECT_LT(text.find("Deployed arm"), text.find("Evidence"));
     EXPECT_LT(text.find("Evidence"), text.find("How sure"));

@@ -1,4 +1,5 @@
-// Attribute values carry the one-sentence reason; the body of a failure carries what a developer needs next.
+// Attribute values carry the one-sentence reason; the body of a failure carries what a developer
+// needs next.
 #include "report/junit.h"
 
 #include <fmt/format.h>
@@ -27,35 +28,48 @@ std::string escaped(std::string_view text) {
 }
 
 std::string details(const judge::ArmJudgement& arm, const judge::LevelJudgement& level) {
-    std::string text = fmt::format("{} answers: {} ended by the model, {} at the limit asked for, {} cut, {} refused, {} failed\n", level.answers,
-                                   level.natural, level.limited, level.cut, level.refused, level.failed);
+    std::string text = fmt::format(
+        "{} answers: {} ended by the model, {} at the limit asked for, {} cut, {} refused, {} "
+        "failed\n",
+        level.answers, level.natural, level.limited, level.cut, level.refused, level.failed);
     if (const std::string causes = causes_line(level); !causes.empty()) text += causes + '\n';
-    for (const judge::Remedy& remedy : arm.verdict.remedies) text += fmt::format("change: {} {}\n", remedy.text, remedy.setting);
+    for (const judge::Remedy& remedy : arm.verdict.remedies)
+        text += fmt::format("change: {} {}\n", remedy.text, remedy.setting);
     return text;
 }
 
-std::string message(const judge::LevelJudgement& level) { return base::printable(level.why.empty() ? std::string(meaning(level.verdict)) : level.why); }
+std::string message(const judge::LevelJudgement& level) {
+    return base::printable(level.why.empty() ? std::string(meaning(level.verdict)) : level.why);
+}
 
 std::string test_case(const judge::ArmJudgement& arm, const judge::LevelJudgement& level) {
     std::string out =
-        fmt::format("    <testcase classname=\"fullstop.{}\" name=\"{} at once\"", escaped(base::printable(arm.name)), counted(level.concurrency, "user"));
+        fmt::format("    <testcase classname=\"fullstop.{}\" name=\"{} at once\"",
+                    escaped(base::printable(arm.name)), counted(level.concurrency, "user"));
     const int code = exit_code(level.verdict);
     if (code == 0) return out + "/>\n";
     out += ">\n";
     if (code == 1)
-        out += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n", to_string(level.verdict), escaped(message(level)),
+        out += fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                           to_string(level.verdict), escaped(message(level)),
                            escaped(details(arm, level)));
     else
-        out += fmt::format("      <skipped message=\"{}: {}\"/>\n", to_string(level.verdict), escaped(message(level)));
+        out += fmt::format("      <skipped message=\"{}: {}\"/>\n", to_string(level.verdict),
+                           escaped(message(level)));
     return out + "    </testcase>\n";
 }
 
 struct Counts {
     std::size_t tests = 0, failures = 0, skipped = 0;
     void add(const judge::ArmJudgement& arm) {
-        for (const judge::LevelJudgement& level : arm.levels) ++tests, failures += exit_code(level.verdict) == 1, skipped += exit_code(level.verdict) == 3;
+        for (const judge::LevelJudgement& level : arm.levels)
+            ++tests, failures += exit_code(level.verdict) == 1,
+                skipped += exit_code(level.verdict) == 3;
     }
-    std::string attributes() const { return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", tests, failures, skipped); }
+    std::string attributes() const {
+        return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", tests,
+                           failures, skipped);
+    }
 };
 
 }  // namespace
@@ -66,13 +80,17 @@ std::string to_junit(const Document& document) {
     for (const judge::ArmJudgement& arm : document.judgement.arms) {
         Counts counts;
         counts.add(arm), all.add(arm);
-        suites += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\">\n", escaped(base::printable(arm.name)), counts.attributes(),
+        suites += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\">\n",
+                              escaped(base::printable(arm.name)), counts.attributes(),
                               rfc3339(document.started).substr(0, 19));
         for (const judge::LevelJudgement& level : arm.levels) suites += test_case(arm, level);
         suites += "  </testsuite>\n";
     }
-    return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fullstop {}\" {} time=\"{:.3f}\">\n{}</testsuites>\n",
-                       escaped(base::printable(document.url)), all.attributes(), base::to_seconds(document.elapsed), suites);
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fullstop {}\" {} "
+        "time=\"{:.3f}\">\n{}</testsuites>\n",
+        escaped(base::printable(document.url)), all.attributes(),
+        base::to_seconds(document.elapsed), suites);
 }
 
 }  // namespace fullstop::report

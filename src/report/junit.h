@@ -1,5 +1,5 @@
-// JUnit XML for CI: one test suite an arm, one test case a level. A level whose answers were shortened fails, an
-// inconclusive one is skipped. Valid XML 1.0 whatever a server sent.
+// JUnit XML for CI: one test suite an arm, one test case a level. A level whose answers were
+// shortened fails, an inconclusive one is skipped. Valid XML 1.0 whatever a server sent.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The table of levels: one line a level, as text cells that terminal and Markdown lay out in their own way.
+// The table of levels: one line a level, as text cells that terminal and Markdown lay out in their
+// own way.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
-// A judged run as Markdown for an issue report to a server's author: verdict, levels, evidence, how to repeat. What servers
-// and users wrote is escaped, so it can neither break the page nor link or mention anybody.
+// A judged run as Markdown for an issue report to a server's author: verdict, levels, evidence, how
+// to repeat. What servers and users wrote is escaped, so it can neither break the page nor link or
+// mention anybody.
 #pragma once
 
 #include <string>

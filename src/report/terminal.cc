@@ -15,7 +15,8 @@ namespace fullstop::report {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-/// Columns of the first half, when a table of unusually long numbers does not fit and is shown in two.
+/// Columns of the first half, when a table of unusually long numbers does not fit and is shown in
+/// two.
 constexpr std::size_t kFirstHalf = 7;
 
 class Page {
@@ -24,8 +25,12 @@ public:
 
     void line(std::string_view text) { out_ += std::string(text) + '\n'; }
     void gap() { out_ += '\n'; }
-    void paragraph(std::string_view text, std::string_view indent = "") { out_ += wrap(text, kWidth, indent, indent); }
-    void item(std::string_view text, std::string_view mark = "  - ") { out_ += wrap(text, kWidth, mark, std::string(columns(mark), ' ')); }
+    void paragraph(std::string_view text, std::string_view indent = "") {
+        out_ += wrap(text, kWidth, indent, indent);
+    }
+    void item(std::string_view text, std::string_view mark = "  - ") {
+        out_ += wrap(text, kWidth, mark, std::string(columns(mark), ' '));
+    }
     void heading(std::string_view text) {
         gap();
         line(styled(text, "1"));
@@ -50,15 +55,22 @@ std::string_view colour_of(judge::Verdict verdict) {
 
 void print_head(const Document& document, Page& page) {
     const judge::Judgement& verdict = document.judgement.verdict;
-    page.line(page.styled(fmt::format("{}: {}{}", title(verdict.value), meaning(verdict.value),
-                                      verdict.from_concurrency ? fmt::format(", from {} on", counted(*verdict.from_concurrency, "user")) : ""),
-                          colour_of(verdict.value)));
+    page.line(page.styled(
+        fmt::format("{}: {}{}", title(verdict.value), meaning(verdict.value),
+                    verdict.from_concurrency
+                        ? fmt::format(", from {} on", counted(*verdict.from_concurrency, "user"))
+                        : ""),
+        colour_of(verdict.value)));
     page.gap();
     page.paragraph(verdict.headline);
     if (verdict.cause)
-        page.item(fmt::format("{}, {}", cause_line(*verdict.cause, verdict.layer.value_or(answer::entry(*verdict.cause).layer)), to_string(verdict.confidence)),
+        page.item(fmt::format("{}, {}",
+                              cause_line(*verdict.cause, verdict.layer.value_or(
+                                                             answer::entry(*verdict.cause).layer)),
+                              to_string(verdict.confidence)),
                   "Cause: ");
-    if (document.interrupted) page.paragraph("The run was interrupted; this is what had been measured until then.");
+    if (document.interrupted)
+        page.paragraph("The run was interrupted; this is what had been measured until then.");
     if (verdict.remedies.empty()) return;
     page.heading("What to change");
     for (const judge::Remedy& remedy : verdict.remedies) {
@@ -67,16 +79,19 @@ void print_head(const Document& document, Page& page) {
     }
 }
 
-void print_columns(const std::vector<LevelCells>& rows, const std::vector<std::size_t>& shown, Page& page) {
+void print_columns(const std::vector<LevelCells>& rows, const std::vector<std::size_t>& shown,
+                   Page& page) {
     std::string over, names;
     std::vector<std::string> lines(rows.size());
     for (const std::size_t column : shown) {
-        std::size_t width = std::max(columns(kLevelColumns[column].over), columns(kLevelColumns[column].name));
+        std::size_t width =
+            std::max(columns(kLevelColumns[column].over), columns(kLevelColumns[column].name));
         for (const LevelCells& row : rows) width = std::max(width, columns(row[column]));
         const std::string space = names.empty() ? "" : " ";
         over += space + pad_left(kLevelColumns[column].over, width);
         names += space + pad_left(kLevelColumns[column].name, width);
-        for (std::size_t i = 0; i < rows.size(); ++i) lines[i] += space + pad_left(rows[i][column], width);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            lines[i] += space + pad_left(rows[i][column], width);
     }
     if (over.find_first_not_of(' ') != std::string::npos) page.line(over);
     page.line(names);
@@ -86,7 +101,8 @@ void print_columns(const std::vector<LevelCells>& rows, const std::vector<std::s
 bool fits(const std::vector<LevelCells>& rows) {
     std::size_t sum = kLevelColumns.size() - 1;
     for (std::size_t column = 0; column < kLevelColumns.size(); ++column) {
-        std::size_t width = std::max(columns(kLevelColumns[column].over), columns(kLevelColumns[column].name));
+        std::size_t width =
+            std::max(columns(kLevelColumns[column].over), columns(kLevelColumns[column].name));
         for (const LevelCells& row : rows) width = std::max(width, columns(row[column]));
         sum += width;
     }
@@ -97,7 +113,8 @@ void print_table(const std::vector<judge::LevelJudgement>& levels, Page& page) {
     std::vector<LevelCells> rows;
     for (const judge::LevelJudgement& level : levels) rows.push_back(level_cells(level));
     std::vector<std::size_t> first, second = {0};
-    for (std::size_t column = 0; column < kLevelColumns.size(); ++column) (column < kFirstHalf ? first : second).push_back(column);
+    for (std::size_t column = 0; column < kLevelColumns.size(); ++column)
+        (column < kFirstHalf ? first : second).push_back(column);
     if (fits(rows)) {
         first.insert(first.end(), second.begin() + 1, second.end());
         print_columns(rows, first, page);
@@ -108,9 +125,11 @@ void print_table(const std::vector<judge::LevelJudgement>& levels, Page& page) {
 }
 
 void print_arm(const Document& document, const judge::ArmJudgement& arm, bool explain, Page& page) {
-    page.heading(base::printable(fmt::format("{} arm: {}", arm.name == "control" ? "Control" : "Deployed", title(arm.verdict.value))));
+    page.heading(base::printable(fmt::format(
+        "{} arm: {}", arm.name == "control" ? "Control" : "Deployed", title(arm.verdict.value))));
     page.paragraph(arm.url, "  ");
-    if (const std::string how = arm_description(document, arm.name); !how.empty()) page.paragraph(how, "  ");
+    if (const std::string how = arm_description(document, arm.name); !how.empty())
+        page.paragraph(how, "  ");
     if (arm.levels.empty()) return page.line("  no level was measured");
     page.gap();
     print_table(arm.levels, page);
@@ -134,14 +153,20 @@ std::string level_facts(const judge::LevelJudgement& level) {
 
 void print_evidence(const Document& document, Page& page) {
     page.heading("Evidence");
-    for (const judge::Evidence& evidence : document.judgement.verdict.evidence) page.item(evidence.text);
+    for (const judge::Evidence& evidence : document.judgement.verdict.evidence)
+        page.item(evidence.text);
     for (const judge::ArmJudgement& arm : document.judgement.arms) {
         for (const judge::LevelJudgement& level : arm.levels)
-            if (const std::string facts = level_facts(level); !facts.empty()) page.item(fmt::format("{}, {}: {}", arm.name, users(level), facts));
-        const auto blind = std::ranges::find_if(arm.levels, [](const judge::LevelJudgement& level) { return memory_line(level).empty(); });
+            if (const std::string facts = level_facts(level); !facts.empty())
+                page.item(fmt::format("{}, {}: {}", arm.name, users(level), facts));
+        const auto blind = std::ranges::find_if(arm.levels, [](const judge::LevelJudgement& level) {
+            return memory_line(level).empty();
+        });
         if (blind != arm.levels.end())
-            page.item(fmt::format("{}, not to be seen: preemptions ({}), KV bytes ({}), free memory ({})", arm.name, blind->preemptions.how,
-                                  blind->kv_bytes_peak.how, blind->memory_free_bytes_min.how));
+            page.item(
+                fmt::format("{}, not to be seen: preemptions ({}), KV bytes ({}), free memory ({})",
+                            arm.name, blind->preemptions.how, blind->kv_bytes_peak.how,
+                            blind->memory_free_bytes_min.how));
     }
 }
 
@@ -152,7 +177,9 @@ void print_certainty(const Document& document, Page& page) {
     if (exit_code(verdict.value) == 0) page.item(firmness(verdict));
     for (const judge::ArmJudgement& arm : document.judgement.arms)
         for (const judge::LevelJudgement& level : arm.levels)
-            if (!level.why.empty()) page.item(fmt::format("{}, {}: {}: {}", arm.name, users(level), to_string(level.verdict), level.why));
+            if (!level.why.empty())
+                page.item(fmt::format("{}, {}: {}: {}", arm.name, users(level),
+                                      to_string(level.verdict), level.why));
 }
 
 void print_list(std::string_view heading, const std::vector<std::string>& items, Page& page) {
@@ -163,13 +190,19 @@ void print_list(std::string_view heading, const std::vector<std::string>& items,
 
 void print_foot(const Document& document, const TerminalOptions& options, Page& page) {
     page.heading("The run");
-    const std::string who = document.fullstop_build.empty() ? document.fullstop_version : document.fullstop_version + " " + document.fullstop_build;
-    page.item(fmt::format("{}, {}, {}, by fullstop {}", document.id, rfc3339(document.started), short_time(document.elapsed), who));
-    page.item(fmt::format("{}, model {}, {}", server_line(document), document.model.empty() ? "not named" : document.model,
+    const std::string who = document.fullstop_build.empty()
+                                ? document.fullstop_version
+                                : document.fullstop_version + " " + document.fullstop_build;
+    page.item(fmt::format("{}, {}, {}, by fullstop {}", document.id, rfc3339(document.started),
+                          short_time(document.elapsed), who));
+    page.item(fmt::format("{}, model {}, {}", server_line(document),
+                          document.model.empty() ? "not named" : document.model,
                           counted(static_cast<std::int64_t>(document.rows.size()), "answer")));
     if (document.experiment.reduced) page.item(*document.experiment.reduced);
     const std::string where = options.store_is_named ? " --store " + options.stored : "";
-    page.item(options.stored.empty() ? "not stored" : fmt::format("stored in {}; again with: fullstop report {}{}", options.stored, document.id, where));
+    page.item(options.stored.empty() ? "not stored"
+                                     : fmt::format("stored in {}; again with: fullstop report {}{}",
+                                                   options.stored, document.id, where));
 }
 
 }  // namespace
@@ -178,13 +211,17 @@ std::string to_terminal(const Document& document, const TerminalOptions& options
     Page page(options.colour);
     print_head(document, page);
     const bool undecided = document.judgement.verdict.value == judge::Verdict::kInconclusive;
-    if (undecided) print_list("What is missing", document.judgement.verdict.missing, page);  // here it is the remedy
+    if (undecided)
+        print_list("What is missing", document.judgement.verdict.missing,
+                   page);  // here it is the remedy
     bool first = true;
-    for (const judge::ArmJudgement& arm : document.judgement.arms) print_arm(document, arm, std::exchange(first, false), page);
+    for (const judge::ArmJudgement& arm : document.judgement.arms)
+        print_arm(document, arm, std::exchange(first, false), page);
     print_evidence(document, page);
     print_certainty(document, page);
     if (!undecided) print_list("What is missing", document.judgement.verdict.missing, page);
-    if (!document.judgement.verdict.next.empty()) print_list("Next experiment", {document.judgement.verdict.next}, page);
+    if (!document.judgement.verdict.next.empty())
+        print_list("Next experiment", {document.judgement.verdict.next}, page);
     print_list("Notes", document.notes, page);
     print_foot(document, options, page);
     return page.take();

@@ -1,5 +1,6 @@
-// A judged run for a person at a terminal: the verdict and what to change first, then one table of levels an arm, then the
-// evidence, how sure it is, and what comes next. Eighty columns, readable without colour.
+// A judged run for a person at a terminal: the verdict and what to change first, then one table of
+// levels an arm, then the evidence, how sure it is, and what comes next. Eighty columns, readable
+// without colour.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Text for documents and terminals: measured in columns, wrapped, and numbers get the digits a reader needs. What others wrote is made
-// harmless by base::printable.
+// Text for documents and terminals: measured in columns, wrapped, and numbers get the digits a
+// reader needs. What others wrote is made harmless by base::printable.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,18 @@
 
 namespace fullstop::report {
 
-/// Columns a terminal needs for valid UTF-8: wide East Asian characters and emoji two, combining marks none.
+/// Columns a terminal needs for valid UTF-8: wide East Asian characters and emoji two, combining
+/// marks none.
 std::size_t columns(std::string_view text);
 
 /// Padded with spaces to `width` columns; longer text stays.
 std::string pad_left(std::string_view text, std::size_t width);
 std::string pad_right(std::string_view text, std::size_t width);
 
-/// `text` in lines of at most `width` columns, the first after `first`, the others after `rest`, each ended by '\n'. Words
-/// longer than a line are cut. `text` is passed through base::printable.
-std::string wrap(std::string_view text, std::size_t width, std::string_view first, std::string_view rest);
+/// `text` in lines of at most `width` columns, the first after `first`, the others after `rest`,
+/// each ended by '\n'. Words longer than a line are cut. `text` is passed through base::printable.
+std::string wrap(std::string_view text, std::size_t width, std::string_view first,
+                 std::string_view rest);
 
 /// Three significant digits at most, no exponent below a million: 0.0123, 1.23, 12.3, 123, 12345.
 std::string short_number(double value);

@@ -25,7 +25,8 @@ TEST(Wrap, NeverExceedsTheWidthAndLosesNoWord) {
         const std::string lines = wrap(text, 12, "> ", "  ");
         std::string letters, wanted;
         std::size_t begin = 0;
-        for (std::size_t end = 0; (end = lines.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        for (std::size_t end = 0; (end = lines.find('\n', begin)) != std::string::npos;
+             begin = end + 1) {
             RC_ASSERT(columns(lines.substr(begin, end - begin)) <= 12);
             for (const char c : lines.substr(begin + 2, end - begin - 2))
                 if (c != ' ') letters += c;
@@ -56,7 +57,8 @@ TEST(Rfc3339, GoesThereAndBack) {
     EXPECT_EQ(rfc3339({1'796'008'626'123'456'789}), "2026-11-30T03:17:06.123Z");
     EXPECT_EQ(parse_rfc3339("2026-11-30T03:17:06.123Z")->unix_ns, 1'796'008'626'123'000'000);
     EXPECT_EQ(parse_rfc3339("2026-11-30T03:17:06Z")->unix_ns, 1'796'008'626'000'000'000);
-    for (const char* bad : {"", "yesterday", "2026-13-30T03:17:06Z", "2026-11-30T03:17:06.Z", "2026-11-30 03:17:06Z", "2026-11-30T03:17:06"})
+    for (const char* bad : {"", "yesterday", "2026-13-30T03:17:06Z", "2026-11-30T03:17:06.Z",
+                            "2026-11-30 03:17:06Z", "2026-11-30T03:17:06"})
         EXPECT_FALSE(parse_rfc3339(bad)) << bad;
 }
 

@@ -1,4 +1,5 @@
-// The report's fixed phrases, in words a home user understands, each written once and shared by terminal, Markdown and JUnit.
+// The report's fixed phrases, in words a home user understands, each written once and shared by
+// terminal, Markdown and JUnit.
 #pragma once
 
 #include <string>
@@ -19,9 +20,11 @@ std::string_view meaning(answer::Confidence confidence);
 std::string_view firmness(const judge::Judgement& judgement);
 /// "kv_pool_exhausted (memory): the shared KV cache had no room left".
 std::string cause_line(answer::Cause cause, answer::Layer layer);
-/// "14 of 16 kv_pool_exhausted (memory, proven), 2 of 16 natural_end (model, proven)"; "" when nothing was counted.
+/// "14 of 16 kv_pool_exhausted (memory, proven), 2 of 16 natural_end (model, proven)"; "" when
+/// nothing was counted.
 std::string causes_line(const judge::LevelJudgement& level);
-/// "preemptions 3, KV peak 120 MB, least free memory 3.1 GB"; "" when none of the three was to be had.
+/// "preemptions 3, KV peak 120 MB, least free memory 3.1 GB"; "" when none of the three was to be
+/// had.
 std::string memory_line(const judge::LevelJudgement& level);
 /// "llama-server b10434" or "unrecognised server".
 std::string server_line(const Document& document);

@@ -1,5 +1,6 @@
-// The embedded server of a probe without URL: this program once more, as `fullstop serve` on a free loopback port, in a
-// process of its own, so that it is measured like any other server and ends with the probe.
+// The embedded server of a probe without URL: this program once more, as `fullstop serve` on a free
+// loopback port, in a process of its own, so that it is measured like any other server and ends
+// with the probe.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,8 @@ public:
         std::optional<base::Tokens> max_tokens;
     };
     /// `program`: this one. Waits until it listens. Errors carry the server's own last words.
-    static base::Result<std::unique_ptr<EmbeddedServer>> start(const std::filesystem::path& program, Wanted wanted);
+    static base::Result<std::unique_ptr<EmbeddedServer>> start(const std::filesystem::path& program,
+                                                               Wanted wanted);
     ~EmbeddedServer();
 
     const std::string& url() const { return url_; }

@@ -6,7 +6,8 @@
 
 namespace fullstop::running {
 
-bool run_interruptibly(const std::function<void(const std::atomic<bool>& stop)>& work, base::Duration interval, const std::function<void()>& tick) {
+bool run_interruptibly(const std::function<void(const std::atomic<bool>& stop)>& work,
+                       base::Duration interval, const std::function<void()>& tick) {
     adapters::asio::Loop loop;
     std::atomic<bool> stop = false;
     const auto watch = loop.watch_signals([&](int) { stop = true; });

@@ -1,4 +1,5 @@
-// Actions of one decision go to both sides; whichever side is not being called at the moment is called for it.
+// Actions of one decision go to both sides; whichever side is not being called at the moment is
+// called for it.
 #include "running/relaying.h"
 
 #include <iterator>
@@ -14,12 +15,15 @@ void append(Actions& to, Actions from) {
 
 }  // namespace
 
-Relaying::Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options) : loop_(loop), gateway_((options.memory = &memory_, std::move(options))) {}
+Relaying::Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options)
+    : loop_(loop), gateway_((options.memory = &memory_, std::move(options))) {}
 
-base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& loop, Options options) {
+base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& loop,
+                                                        Options options) {
     std::unique_ptr<Relaying> made(new Relaying(loop, std::move(options.gateway)));
     // Kernel stamps cost system calls, and a relay measures nothing so fine.
-    auto host = adapters::asio::Host::create(loop, {.verify_tls = true, .ca_file = {}, .kernel_stamps = false, .signals = false});
+    auto host = adapters::asio::Host::create(
+        loop, {.verify_tls = true, .ca_file = {}, .kernel_stamps = false, .signals = false});
     if (!host) return std::unexpected(host.error());
     made->host_ = std::move(*host);
     made->host_->add(*made);
@@ -36,7 +40,8 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     return made;
 }
 
-/// What an exchange throws has ended that exchange. Whatever is left would end the process with all of them.
+/// What an exchange throws has ended that exchange. Whatever is left would end the process with all
+/// of them.
 gateway::Actions Relaying::decided(const std::function<void(gateway::Actions&)>& decide) {
     gateway::Actions actions;
     try {
@@ -47,7 +52,8 @@ gateway::Actions Relaying::decided(const std::function<void(gateway::Actions&)>&
     return actions;
 }
 
-void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out) {
+void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide,
+                          net::ServiceActions& out) {
     gateway::Actions actions = decided(decide);
     client_call_ = &out;
     carry_out(std::move(actions));
@@ -56,22 +62,28 @@ void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide, 
     stop_when_drained();
 }
 
-bool Relaying::head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) {
+bool Relaying::head(base::Instant now, const net::ServiceRequest& request,
+                    net::ServiceActions& out) {
     bool wanted = true;
-    for_client([&](gateway::Actions& actions) { wanted = gateway_.head(now, request, actions); }, out);
+    for_client([&](gateway::Actions& actions) { wanted = gateway_.head(now, request, actions); },
+               out);
     return wanted;
 }
 
 void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
-    for_client([&](gateway::Actions& actions) { gateway_.request(now, std::move(request), actions); }, out);
+    for_client(
+        [&](gateway::Actions& actions) { gateway_.request(now, std::move(request), actions); },
+        out);
 }
 
 void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
     for_client([&](gateway::Actions& actions) { gateway_.client_left(now, id, actions); }, out);
 }
 
-void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags, net::ServiceActions& out) {
-    for_client([&](gateway::Actions& actions) { gateway_.client_lags(now, id, lags, actions); }, out);
+void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags,
+                           net::ServiceActions& out) {
+    for_client([&](gateway::Actions& actions) { gateway_.client_lags(now, id, lags, actions); },
+               out);
 }
 
 void Relaying::on(const net::Event& event, net::Actions& out) {
@@ -86,9 +98,12 @@ void Relaying::on(const net::Event& event, net::Actions& out) {
 /// Only between two calls of the gateway, never inside one.
 void Relaying::hear_store() {
     gateway_.store_is(sharing_->state());
-    for (auto answers = sharing_->take_answers(); !answers.empty(); answers = sharing_->take_answers()) {
+    for (auto answers = sharing_->take_answers(); !answers.empty();
+         answers = sharing_->take_answers()) {
         for (const gateway::StoreAnswer& answer : answers)
-            carry_out(decided([&](gateway::Actions& actions) { gateway_.answered(answer, loop_.clock().now(), actions); }));
+            carry_out(decided([&](gateway::Actions& actions) {
+                gateway_.answered(answer, loop_.clock().now(), actions);
+            }));
     }
 }
 
@@ -98,13 +113,17 @@ void Relaying::carry_out(gateway::Actions actions) {
         if (client_call_ != nullptr)
             append(*client_call_, std::move(actions.client));
         else
-            server_->act([&](base::Instant, net::ServiceActions& out) { append(out, std::move(actions.client)); });
+            server_->act([&](base::Instant, net::ServiceActions& out) {
+                append(out, std::move(actions.client));
+            });
     }
     if (actions.upstream.empty()) return;
     if (upstream_call_ != nullptr)
         append(*upstream_call_, std::move(actions.upstream));
     else
-        host_->act(*this, [&](base::Instant, net::Actions& out) { append(out, std::move(actions.upstream)); });
+        host_->act(*this, [&](base::Instant, net::Actions& out) {
+            append(out, std::move(actions.upstream));
+        });
 }
 
 void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide) {
@@ -114,7 +133,9 @@ void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actio
 }
 
 void Relaying::configure(gateway::Policy policy) {
-    for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.configure(std::move(policy), now, out); });
+    for_itself([&](base::Instant now, gateway::Actions& out) {
+        gateway_.configure(std::move(policy), now, out);
+    });
     sharing_->configure(gateway_.policy().budgets.shared);
     hear_store();
     watch_upstreams();
@@ -131,7 +152,9 @@ void Relaying::watch_upstreams() {
         const auto found = all.find(id);
         return found != all.end() && found->second->options().learn && !found->second->retired();
     };
-    const auto same_key = [&](const auto& watch) { return all.at(watch.first)->options().api_key == watch.second->api_key(); };
+    const auto same_key = [&](const auto& watch) {
+        return all.at(watch.first)->options().api_key == watch.second->api_key();
+    };
     for (auto at = watching_.begin(); at != watching_.end();) {
         if (wanted(at->first) && same_key(*at)) {
             ++at;
@@ -146,14 +169,20 @@ void Relaying::watch_upstreams() {
 }
 
 void Relaying::watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream) {
-    Watching::Calls calls{
-        .learned =
-            [this, id](gateway::Capacity capacity) {
-                for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.learned(id, std::move(capacity), now, out); });
-            },
-        .loaded = [this,
-                   id](const gateway::Load& load) { for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.loaded(id, load, now, out); }); }};
-    auto& added = watching_[id] = std::make_unique<Watching>(upstream.url, upstream.api_key, std::move(calls));
+    Watching::Calls calls{.learned =
+                              [this, id](gateway::Capacity capacity) {
+                                  for_itself([&](base::Instant now, gateway::Actions& out) {
+                                      gateway_.learned(id, std::move(capacity), now, out);
+                                  });
+                              },
+                          .loaded =
+                              [this, id](const gateway::Load& load) {
+                                  for_itself([&](base::Instant now, gateway::Actions& out) {
+                                      gateway_.loaded(id, load, now, out);
+                                  });
+                              }};
+    auto& added = watching_[id] =
+        std::make_unique<Watching>(upstream.url, upstream.api_key, std::move(calls));
     host_->add(*added, adapters::asio::Host::Wait::kCompanion);
 }
 

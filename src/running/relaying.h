@@ -1,5 +1,6 @@
-// The gateway on real sockets: a server for its clients and a client host for its upstreams, on one loop and one thread.
-// Each side may call for the other while it is being called itself; both rims then collect into the call that runs.
+// The gateway on real sockets: a server for its clients and a client host for its upstreams, on one
+// loop and one thread. Each side may call for the other while it is being called itself; both rims
+// then collect into the call that runs.
 #pragma once
 
 #include <functional>
@@ -24,14 +25,16 @@ public:
         adapters::asio::ServerOptions server;
         gateway::GatewayOptions gateway;
     };
-    static base::Result<std::unique_ptr<Relaying>> start(adapters::asio::Loop& loop, Options options);
+    static base::Result<std::unique_ptr<Relaying>> start(adapters::asio::Loop& loop,
+                                                         Options options);
 
     std::uint16_t port() const { return server_->port(); }
     /// Runs the loop until it is stopped: drained, or stop().
     void run() { host_->run_until_done(); }
     /// Another policy, for requests that come from now on; upstreams may come and go.
     void configure(gateway::Policy policy);
-    /// No new requests; when the last answer has ended (or the drain limit ended it) the loop stops.
+    /// No new requests; when the last answer has ended (or the drain limit ended it) the loop
+    /// stops.
     void drain();
     std::size_t waiting() const { return gateway_.waiting(); }
     std::size_t running() const { return gateway_.running() - gateway_.waiting(); }
@@ -39,10 +42,12 @@ public:
 private:
     Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options);
 
-    bool head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) override;
+    bool head(base::Instant now, const net::ServiceRequest& request,
+              net::ServiceActions& out) override;
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
-    void client_lags(base::Instant now, net::ConnectionId id, bool lags, net::ServiceActions& out) override;
+    void client_lags(base::Instant now, net::ConnectionId id, bool lags,
+                     net::ServiceActions& out) override;
     void wake(base::Instant, net::ServiceActions&) override {}  // timers are the upstream side's
     void start(base::Instant, net::Actions&) override {}
     void on(const net::Event& event, net::Actions& out) override;
@@ -65,10 +70,12 @@ private:
     net::Actions* upstream_call_ = nullptr;       ///< of the host's
     bool drained_ = false;
     std::map<gateway::UpstreamId, std::unique_ptr<Watching>> watching_;
-    std::vector<std::unique_ptr<Watching>> stopped_;  ///< of upstreams that are gone: a part outlives its host
-    std::unique_ptr<Sharing> sharing_;                ///< before the host, as all parts
+    std::vector<std::unique_ptr<Watching>>
+        stopped_;                       ///< of upstreams that are gone: a part outlives its host
+    std::unique_ptr<Sharing> sharing_;  ///< before the host, as all parts
     std::unique_ptr<adapters::asio::Host> host_;
-    std::unique_ptr<adapters::asio::Server> server_;  ///< last: its clients leave before the host goes
+    std::unique_ptr<adapters::asio::Server>
+        server_;  ///< last: its clients leave before the host goes
 };
 
 }  // namespace fullstop::running

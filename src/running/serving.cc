@@ -5,16 +5,21 @@
 
 namespace fullstop::running {
 
-Serving::Serving(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend, const Options& options)
+Serving::Serving(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend,
+                 const Options& options)
     : loop_(loop),
       backend_(std::move(backend)),
       engine_(*backend_, options.engine),
-      service_(backend_->facts(), options.service, [this](engine::Command command) { send(std::move(command)); }),
+      service_(backend_->facts(), options.service,
+               [this](engine::Command command) { send(std::move(command)); }),
       worker_(loop) {}
 
-base::Result<std::unique_ptr<Serving>> Serving::start(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend, Options options) {
+base::Result<std::unique_ptr<Serving>> Serving::start(adapters::asio::Loop& loop,
+                                                      std::unique_ptr<engine::Backend> backend,
+                                                      Options options) {
     std::unique_ptr<Serving> serving(new Serving(loop, std::move(backend), options));
-    auto server = adapters::asio::Server::listen(loop, serving->service_, std::move(options.server));
+    auto server =
+        adapters::asio::Server::listen(loop, serving->service_, std::move(options.server));
     if (!server) return std::unexpected(server.error());
     serving->server_ = std::move(*server);
     return serving;
@@ -28,19 +33,23 @@ void Serving::send(engine::Command command) {
 void Serving::next_step() {
     stepping_ = true;
     auto outcome = std::make_shared<Outcome>();
-    worker_.run([this, outcome, commands = std::exchange(commands_, {})]() mutable { *outcome = step(std::move(commands)); },
-                [this, outcome] {
-                    stepping_ = false;
-                    if (outcome->more || !commands_.empty()) next_step();
-                    deliver(*outcome);
-                });
+    worker_.run(
+        [this, outcome, commands = std::exchange(commands_, {})]() mutable {
+            *outcome = step(std::move(commands));
+        },
+        [this, outcome] {
+            stepping_ = false;
+            if (outcome->more || !commands_.empty()) next_step();
+            deliver(*outcome);
+        });
 }
 
 /// On the worker's thread.
 Serving::Outcome Serving::step(std::vector<engine::Command> commands) {
     Outcome outcome;
     const base::Clock& clock = loop_.clock();
-    for (engine::Command& command : commands) engine::apply(engine_, clock.now(), std::move(command), outcome.events);
+    for (engine::Command& command : commands)
+        engine::apply(engine_, clock.now(), std::move(command), outcome.events);
     if (engine_.plan(clock.now(), outcome.events)) {
         engine_.compute();
         engine_.commit(clock.now(), outcome.events);
@@ -51,7 +60,9 @@ Serving::Outcome Serving::step(std::vector<engine::Command> commands) {
 }
 
 void Serving::deliver(const Outcome& outcome) {
-    server_->act([&](base::Instant, net::ServiceActions& out) { service_.deliver(outcome.events, outcome.occupancy, out); });
+    server_->act([&](base::Instant, net::ServiceActions& out) {
+        service_.deliver(outcome.events, outcome.occupancy, out);
+    });
     stop_when_drained();
 }
 

@@ -1,5 +1,6 @@
-// Engine, HTTP service and server on two threads: the loop's for sockets, a worker's for the model's steps. Commands
-// collect while a step runs; events of the step before are written while the next one computes.
+// Engine, HTTP service and server on two threads: the loop's for sockets, a worker's for the
+// model's steps. Commands collect while a step runs; events of the step before are written while
+// the next one computes.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,9 @@ public:
         engine::ServiceOptions service;
         engine::EngineOptions engine;
     };
-    static base::Result<std::unique_ptr<Serving>> start(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend, Options options);
+    static base::Result<std::unique_ptr<Serving>> start(adapters::asio::Loop& loop,
+                                                        std::unique_ptr<engine::Backend> backend,
+                                                        Options options);
 
     std::uint16_t port() const { return server_->port(); }
     const engine::ModelFacts& facts() const { return backend_->facts(); }
@@ -29,7 +32,8 @@ public:
     void drain();
 
 private:
-    Serving(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend, const Options& options);
+    Serving(adapters::asio::Loop& loop, std::unique_ptr<engine::Backend> backend,
+            const Options& options);
 
     /// What one step brings back from the worker's thread.
     struct Outcome {

@@ -1,4 +1,5 @@
-// A store may be asked while it is being called itself: then its actions join those of the call that runs.
+// A store may be asked while it is being called itself: then its actions join those of the call
+// that runs.
 #include "running/sharing.h"
 
 #include <utility>
@@ -36,7 +37,9 @@ public:
     }
     void retire() {
         retired_ = true;
-        if (started_) host_.act(*this, [&](base::Instant now, net::Actions& out) { store_.retire(now, out); });
+        if (started_)
+            host_.act(*this,
+                      [&](base::Instant now, net::Actions& out) { store_.retire(now, out); });
     }
     bool knows(std::uint64_t id) const { return store_.knows(id); }
     bool idle() const { return early_.empty() && store_.idle(); }
@@ -60,7 +63,8 @@ private:
     bool started_ = false, retired_ = false;
 };
 
-Sharing::Sharing(adapters::asio::Host& host, std::function<void()> told) : host_(host), told_(std::move(told)) {}
+Sharing::Sharing(adapters::asio::Host& host, std::function<void()> told)
+    : host_(host), told_(std::move(told)) {}
 Sharing::~Sharing() = default;
 
 void Sharing::configure(const std::optional<gateway::SharedStore>& store) {
@@ -91,7 +95,9 @@ std::vector<gateway::StoreAnswer> Sharing::take_answers() {
     return out;
 }
 
-gateway::StoreState Sharing::state() const { return current_ != nullptr ? current_->store().state() : gateway::StoreState{}; }
+gateway::StoreState Sharing::state() const {
+    return current_ != nullptr ? current_->store().state() : gateway::StoreState{};
+}
 
 bool Sharing::idle() const {
     for (const auto& link : links_)

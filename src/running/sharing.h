@@ -1,5 +1,6 @@
-// The gateway's store of shared budgets on a real host: the one of the configuration, and those that were it before, until what
-// was asked of them is settled. It collects answers; whoever relays fetches them between two calls of the gateway.
+// The gateway's store of shared budgets on a real host: the one of the configuration, and those
+// that were it before, until what was asked of them is settled. It collects answers; whoever relays
+// fetches them between two calls of the gateway.
 #pragma once
 
 #include <functional>
@@ -14,13 +15,15 @@ namespace fullstop::running {
 
 class Sharing {
 public:
-    /// `told`: answers or another state are there to be fetched; called from the stores' own events only.
+    /// `told`: answers or another state are there to be fetched; called from the stores' own events
+    /// only.
     Sharing(adapters::asio::Host& host, std::function<void()> told);
     ~Sharing();
     Sharing(const Sharing&) = delete;
     Sharing& operator=(const Sharing&) = delete;
 
-    /// On the loop's thread, and not from inside an event of a store. Absent: nothing is shared any more.
+    /// On the loop's thread, and not from inside an event of a store. Absent: nothing is shared any
+    /// more.
     void configure(const std::optional<gateway::SharedStore>& store);
     void ask(base::Instant now, const gateway::StoreAsk& ask);
     std::vector<gateway::StoreAnswer> take_answers();

@@ -13,7 +13,8 @@ constexpr base::Duration kAskAgain = std::chrono::seconds(3);
 /// Rounds without any answer until it is asked who it is: it may come back with other settings.
 constexpr int kPatience = 3;
 constexpr net::TimerId kAgain = std::numeric_limits<net::TimerId>::max();
-constexpr net::TimerId kSamplerTick = 0;  // of observe::Sampler, whose connections and timers count from 1
+constexpr net::TimerId kSamplerTick =
+    0;  // of observe::Sampler, whose connections and timers count from 1
 
 template <class T>
 std::optional<std::int64_t> number(const answer::Fact<T>& fact) {
@@ -24,34 +25,42 @@ std::optional<std::int64_t> number(const answer::Fact<T>& fact) {
         return (*fact).count;
 }
 
-/// In a shared pool that ran full the slots' counts exceed the pool by up to a token each: this much more is no accident.
+/// In a shared pool that ran full the slots' counts exceed the pool by up to a token each: this
+/// much more is no accident.
 constexpr double kProof = 1.25;
 
 double idle_tokens(const answer::Sample& sample) {
-    const auto held = sample.counters.find("slots.tokens_held"), running = sample.counters.find("slots.tokens_running");
+    const auto held = sample.counters.find("slots.tokens_held"),
+               running = sample.counters.find("slots.tokens_running");
     if (held == sample.counters.end() || running == sample.counters.end()) return 0;
     return held->second - running->second;
 }
 
-bool told_anything(const answer::Sample& sample) { return sample.running || sample.waiting || sample.kv_used || !sample.counters.empty(); }
+bool told_anything(const answer::Sample& sample) {
+    return sample.running || sample.waiting || sample.kv_used || !sample.counters.empty();
+}
 
 }  // namespace
 
 gateway::Capacity capacity_of(const observe::Identity& identity, bool shared) {
     const answer::ServerFacts& facts = identity.facts;
-    gateway::Capacity out{.server = facts.name + (facts.version.empty() ? "" : " " + facts.version)};
+    gateway::Capacity out{.server =
+                              facts.name + (facts.version.empty() ? "" : " " + facts.version)};
     out.slots = number(facts.slots);
-    if (!out.slots && facts.name == "tgi") out.slots = number(facts.max_queue);  // it refuses beyond that
+    if (!out.slots && facts.name == "tgi")
+        out.slots = number(facts.max_queue);  // it refuses beyond that
     out.window = number(facts.window);
     out.default_output = number(facts.default_max_tokens);
     out.models = identity.models;
     out.continues = facts.name == "llama-server" || facts.name == "fullstop";
-    // Only of servers that cut answers when the pool is used up: the others let requests wait or pause them themselves.
+    // Only of servers that cut answers when the pool is used up: the others let requests wait or
+    // pause them themselves.
     if (facts.name == "llama-server" && out.slots > 1 && shared) out.pool = out.window;
     return out;
 }
 
-Watching::Watching(wire::ServerUrl url, std::string api_key, Calls calls) : url_(std::move(url)), api_key_(std::move(api_key)), calls_(std::move(calls)) {}
+Watching::Watching(wire::ServerUrl url, std::string api_key, Calls calls)
+    : url_(std::move(url)), api_key_(std::move(api_key)), calls_(std::move(calls)) {}
 Watching::~Watching() = default;
 
 wire::Headers Watching::headers() const {
@@ -76,8 +85,9 @@ void Watching::identified(base::Instant now, net::Actions& out) {
     shared_ = true;
     silent_rounds_ = 0;
     calls_.learned(capacity_of(identity_, shared_));
-    sampler_ =
-        std::make_unique<observe::Sampler>(url_, headers(), identity_.facts, "", now, kInterval, [this](const answer::Sample& sample) { sampled(sample); });
+    sampler_ = std::make_unique<observe::Sampler>(
+        url_, headers(), identity_.facts, "", now, kInterval,
+        [this](const answer::Sample& sample) { sampled(sample); });
     sampler_->start(now, out);
 }
 
@@ -90,12 +100,15 @@ void Watching::sampled(const answer::Sample& sample) {
         shared_ = false;
         calls_.learned(capacity_of(identity_, shared_));
     }
-    calls_.loaded({.running = sample.running, .waiting = sample.waiting, .kv_used = sample.kv_used});
+    calls_.loaded(
+        {.running = sample.running, .waiting = sample.waiting, .kv_used = sample.kv_used});
 }
 
 void Watching::on(const net::Event& event, net::Actions& out) {
     if (std::holds_alternative<net::Interrupted>(event.what)) return stop();
-    if (const auto* fired = std::get_if<net::TimerFired>(&event.what); fired != nullptr && fired->id == kAgain) return ask(event.at, out);
+    if (const auto* fired = std::get_if<net::TimerFired>(&event.what);
+        fired != nullptr && fired->id == kAgain)
+        return ask(event.at, out);
     if (identify_) {
         identify_->on(event, out);
         if (identify_->done()) identified(event.at, out);

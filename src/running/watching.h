@@ -1,5 +1,6 @@
-// What the gateway is told of one upstream: asked once who it is and what it can hold, then about once a second how busy it
-// is; asked anew when it did not answer, or no longer does. It runs beside the relay and is never needed by it.
+// What the gateway is told of one upstream: asked once who it is and what it can hold, then about
+// once a second how busy it is; asked anew when it did not answer, or no longer does. It runs
+// beside the relay and is never needed by it.
 #pragma once
 
 #include <functional>
@@ -12,8 +13,8 @@
 
 namespace fullstop::running {
 
-/// `shared`: the slots of a llama-server take from one pool of one window, as far as is known; it does not say, and the
-/// safe reading is that they do.
+/// `shared`: the slots of a llama-server take from one pool of one window, as far as is known; it
+/// does not say, and the safe reading is that they do.
 gateway::Capacity capacity_of(const observe::Identity& identity, bool shared);
 
 class Watching final : public net::Part {

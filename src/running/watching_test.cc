@@ -1,4 +1,5 @@
-// What the gateway learns of servers as they really answer: limits once, load each second, and anew when one comes back.
+// What the gateway learns of servers as they really answer: limits once, load each second, and anew
+// when one comes back.
 #include "running/watching.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +19,12 @@ using std::chrono::seconds;
 struct Learned {
     explicit Learned(std::string api_key = {})
         : watch(*wire::parse_server_url("http://server:8080"), std::move(api_key),
-                {.learned = [this](gateway::Capacity capacity) { capacities.push_back(std::move(capacity)); },
-                 .loaded = [this](const gateway::Load& load) { loads.push_back(load), each_load(); }}) {}
+                {.learned =
+                     [this](gateway::Capacity capacity) {
+                         capacities.push_back(std::move(capacity));
+                     },
+                 .loaded =
+                     [this](const gateway::Load& load) { loads.push_back(load), each_load(); }}) {}
     std::vector<gateway::Capacity> capacities;
     std::vector<gateway::Load> loads;
     std::function<void()> each_load = [] {};
@@ -31,7 +36,8 @@ TestServer llama_server() {
     server.json("/v1/models", std::string(observe::samples::kLlamaModels));
     server.json("/props", std::string(observe::samples::kLlamaProps));
     server.json("/slots", std::string(observe::samples::kLlamaSlots));
-    server.replies["/metrics"] = TestServer::http(200, std::string(observe::samples::kLlamaMetrics), "text/plain");
+    server.replies["/metrics"] =
+        TestServer::http(200, std::string(observe::samples::kLlamaMetrics), "text/plain");
     return server;
 }
 
@@ -51,7 +57,10 @@ TEST(Watching, SlotsOfALlamaServerAreTakenToShareOnePool) {
 }
 
 TEST(Watching, WhoShowsItsPromptsMayWriteTheRestOfAnAnswer) {
-    for (const auto& [name, continues] : {std::pair{"llama-server", true}, {"fullstop", true}, {"vllm", false}, {"ollama", false}}) {
+    for (const auto& [name, continues] : {std::pair{"llama-server", true},
+                                          {"fullstop", true},
+                                          {"vllm", false},
+                                          {"ollama", false}}) {
         observe::Identity identity;
         identity.facts.name = name;
         EXPECT_EQ(capacity_of(identity, true).continues, continues) << name;
@@ -66,15 +75,18 @@ TEST(Watching, EveryQuestionCarriesTheKeyOfTheServer) {
         ASSERT_GE(server.requests.size(), 8U);
         for (const std::string& request : server.requests) {
             EXPECT_EQ(request.find("Authorization") != std::string::npos, !key.empty()) << request;
-            EXPECT_EQ(request.find("Authorization: Bearer sk-7\r\n") != std::string::npos, !key.empty()) << request;
+            EXPECT_EQ(request.find("Authorization: Bearer sk-7\r\n") != std::string::npos,
+                      !key.empty())
+                << request;
         }
     }
 }
 
 TEST(Watching, SlotsThatHoldMoreThanOneWindowHaveACacheEach) {
     TestServer server = llama_server();
-    server.json("/slots",
-                R"([{"id":0,"n_ctx":1024,"is_processing":false,"n_prompt_tokens":800},{"id":1,"n_ctx":1024,"is_processing":false,"n_prompt_tokens":600}])");
+    server.json(
+        "/slots",
+        R"([{"id":0,"n_ctx":1024,"is_processing":false,"n_prompt_tokens":800},{"id":1,"n_ctx":1024,"is_processing":false,"n_prompt_tokens":600}])");
     Learned learned;
     server.run(learned.watch, seconds(3));
     ASSERT_EQ(learned.capacities.size(), 2U);
@@ -85,9 +97,12 @@ TEST(Watching, SlotsThatHoldMoreThanOneWindowHaveACacheEach) {
 
 TEST(Watching, AFullPoolIsNotTakenForACacheOfEachSlot) {
     TestServer server = llama_server();
-    // Two idle slots of a pool of 1024 that ran full, with their last tokens; and one whose prompt is still read.
-    server.json("/slots", R"([{"id":0,"is_processing":false,"n_prompt_tokens":513},{"id":1,"is_processing":false,"n_prompt_tokens":513},)"
-                          R"({"id":2,"is_processing":true,"n_prompt_tokens":900}])");
+    // Two idle slots of a pool of 1024 that ran full, with their last tokens; and one whose prompt
+    // is still read.
+    server.json(
+        "/slots",
+        R"([{"id":0,"is_processing":false,"n_prompt_tokens":513},{"id":1,"is_processing":false,"n_prompt_tokens":513},)"
+        R"({"id":2,"is_processing":true,"n_prompt_tokens":900}])");
     Learned learned;
     server.run(learned.watch, seconds(3));
     ASSERT_EQ(learned.capacities.size(), 1U);
@@ -110,7 +125,8 @@ struct ComesUp final : net::Part {
     net::Part& part;
     TestServer& server;
     base::Instant when;
-    ComesUp(net::Part& inner, TestServer& of, base::Instant at) : part(inner), server(of), when(at) {}
+    ComesUp(net::Part& inner, TestServer& of, base::Instant at)
+        : part(inner), server(of), when(at) {}
     void start(base::Instant now, net::Actions& out) override { part.start(now, out); }
     void on(const net::Event& event, net::Actions& out) override {
         if (event.at >= when) server.refuses.reset();

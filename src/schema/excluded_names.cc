@@ -1,4 +1,5 @@
-// A tree of the names by their characters: a name that leaves the tree is free from there on, and one may end where no name does.
+// A tree of the names by their characters: a name that leaves the tree is free from there on, and
+// one may end where no name does.
 #include "schema/excluded_names.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,8 @@ struct Tree {
 std::string in_class(std::string_view character) {
     constexpr std::array<unsigned, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
     unsigned code = static_cast<unsigned char>(character.front()) & kLeadBits.at(character.size());
-    for (const char c : character.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+    for (const char c : character.substr(1))
+        code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
     return fmt::format("\\U{:08X}", code);
 }
 
@@ -45,7 +47,10 @@ std::string excluded_names(std::span<const JsonObject::Property> names) {
     for (const auto& property : names) {
         const std::string_view name = property.name;
         // Such a name cannot be written without an escape.
-        if (std::ranges::any_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; })) continue;
+        if (std::ranges::any_of(name, [](char c) {
+                return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+            }))
+            continue;
         Tree* at = &tree;
         for (std::size_t i = 0; i < name.size();) {
             const std::size_t length = base::front_character(name.substr(i)).second;

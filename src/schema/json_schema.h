@@ -1,9 +1,11 @@
-// The part of JSON Schema (2020-12) that an answer can be held to while it is written: types, properties, items, enum, const,
-// anyOf, $ref within the document, lengths and patterns of strings, lengths of lists, numbers between bounds.
+// The part of JSON Schema (2020-12) that an answer can be held to while it is written: types,
+// properties, items, enum, const, anyOf, $ref within the document, lengths and patterns of strings,
+// lengths of lists, numbers between bounds.
 //
-// A keyword that could not be held to is an error that names it and its place, never ignored: whoever sends a schema relies on
-// all of it. The schema becomes a flat list of nodes; everything that a later stage has to do with it takes a time linear in
-// that list, whatever was sent (limits.h).
+// A keyword that could not be held to is an error that names it and its place, never ignored:
+// whoever sends a schema relies on all of it. The schema becomes a flat list of nodes; everything
+// that a later stage has to do with it takes a time linear in that list, whatever was sent
+// (limits.h).
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -65,18 +67,20 @@ struct Alternatives {
     std::vector<SchemaNodeId> nodes;
     bool exclusive = false;  ///< oneOf
 };
-using SchemaNode = std::variant<AnyJson, AnyNumber, WholeNumber, BoundedNumber, JsonText, JsonList, JsonTuple, JsonObject, JsonLiterals, Alternatives>;
+using SchemaNode = std::variant<AnyJson, AnyNumber, WholeNumber, BoundedNumber, JsonText, JsonList,
+                                JsonTuple, JsonObject, JsonLiterals, Alternatives>;
 
 struct JsonSchema {
     std::vector<SchemaNode> nodes;  ///< the first is the whole
 };
 
-/// Errors: one sentence that names the place as a JSON pointer and what is wrong there. `schema` is nested no deeper than
-/// the reader of the request allows.
+/// Errors: one sentence that names the place as a JSON pointer and what is wrong there. `schema` is
+/// nested no deeper than the reader of the request allows.
 std::expected<JsonSchema, std::string> read_schema(const boost::json::value& schema);
 
-/// What no reader of single nodes can see: that it can be fulfilled at all, that oneOf excludes, and that no more beginnings of
-/// an answer have to be followed at once than limits.h allows. "" or the error.
+/// What no reader of single nodes can see: that it can be fulfilled at all, that oneOf excludes,
+/// and that no more beginnings of an answer have to be followed at once than limits.h allows. "" or
+/// the error.
 std::string check_schema(const JsonSchema& schema);
 
 }  // namespace fullstop::schema

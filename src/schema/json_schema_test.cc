@@ -63,12 +63,16 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
     const std::vector<std::pair<const char*, const char*>> all = {
         {R"(7)", R"(at "": a schema is an object)"},
         {R"(false)", "false allows no value"},
-        {R"({"type":"object","properties":{"a/b":{"type":"string","contentEncoding":"x"}}})", R"(at "/properties/a~1b": contentEncoding is not honoured)"},
-        {R"({"type":"string","minimum":0})", "minimum is honoured for type integer and number only"},
-        {R"({"type":"number","exclusiveMinimum":0})", "exclusiveMinimum is honoured for type integer only"},
+        {R"({"type":"object","properties":{"a/b":{"type":"string","contentEncoding":"x"}}})",
+         R"(at "/properties/a~1b": contentEncoding is not honoured)"},
+        {R"({"type":"string","minimum":0})",
+         "minimum is honoured for type integer and number only"},
+        {R"({"type":"number","exclusiveMinimum":0})",
+         "exclusiveMinimum is honoured for type integer only"},
         {R"({"type":"number","minimum":0.5})", "minimum is honoured where it is a whole number"},
         {R"({"type":"number","minimum":2,"maximum":1})", "no number is between"},
-        {R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}}},{"type":"object","properties":{"k":{"const":2}}}]})", "oneOf is honoured where"},
+        {R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}}},{"type":"object","properties":{"k":{"const":2}}}]})",
+         "oneOf is honoured where"},
         {R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}},"required":["k"]},{"type":"object","properties":{"k":{"enum":[2,1]}},"required":["k"]}]})",
          "oneOf is honoured where"},
         {R"({"minimum":0})", "type is missing"},
@@ -90,7 +94,8 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"({"$ref":7})", "$ref is a text"},
         {R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})", "without end"},
         {R"({"type":"object","properties":{"a":{"$ref":"#/properties/a"}}})", "without end"},
-        {R"({"$ref":"#/$defs/a","minLength":1,"$defs":{"a":{"type":"string"}}})", "minLength beside $ref"},
+        {R"({"$ref":"#/$defs/a","minLength":1,"$defs":{"a":{"type":"string"}}})",
+         "minLength beside $ref"},
         {R"({"type":"object","anyOf":[{}]})", "type beside anyOf"},
         {R"({"anyOf":[]})", "anyOf is a list of at least one"},
         {R"({"anyOf":[{"type":"string"}],"enum":["a"]})", "together are not honoured"},
@@ -101,7 +106,8 @@ TEST(JsonSchema, AKeywordThatCannotBeHeldToIsNamedWithItsPlace) {
         {R"({"type":"string","minLength":3,"maxLength":2})", "minLength is above"},
         {R"({"type":"string","maxLength":-1})", "maxLength is a whole number from 0"},
         {R"({"type":"string","maxLength":100000})", "from 0 to 2000"},
-        {R"({"type":"array","items":{"type":"string","maxLength":20},"maxItems":9223372036854775807})", "maxItems is a whole number from 0 to 2000"},
+        {R"({"type":"array","items":{"type":"string","maxLength":20},"maxItems":9223372036854775807})",
+         "maxItems is a whole number from 0 to 2000"},
         {R"({"type":"string","pattern":7})", "pattern is a text"},
         {R"({"type":"string","pattern":"^a$","maxLength":3})", "pattern beside a length"},
         {R"({"type":"string","pattern":"abc"})", "pattern: it begins with ^ and ends with $"},
@@ -126,22 +132,34 @@ TEST(JsonSchema, HostileOnesAreRefusedSoon) {
     std::string chain, tree, words;
     for (int i = 0; i < 400; ++i) {
         chain += fmt::format(R"({}"d{}":{{"$ref":"#/$defs/d{}"}})", i == 0 ? "" : ",", i, i + 1);
-        tree += fmt::format(R"({0}"d{1}":{{"anyOf":[{{"$ref":"#/$defs/d{2}"}},{{"type":"array","items":{{"$ref":"#/$defs/d{2}"}}}}]}})", i == 0 ? "" : ",", i,
-                            i + 1);
+        tree += fmt::format(
+            R"({0}"d{1}":{{"anyOf":[{{"$ref":"#/$defs/d{2}"}},{{"type":"array","items":{{"$ref":"#/$defs/d{2}"}}}}]}})",
+            i == 0 ? "" : ",", i, i + 1);
     }
     for (int i = 0; i < 2000; ++i) words += fmt::format("{}\"w{}\"", i == 0 ? "" : ",", i);
     const std::vector<std::pair<std::string, std::string>> all = {
-        {fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties(6000, "{}")), "more than 5000 parts"},
-        {fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties(300)), "more than 128 beginnings"},
+        {fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties(6000, "{}")),
+         "more than 5000 parts"},
+        {fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties(300)),
+         "more than 128 beginnings"},
         {fmt::format(R"({{"enum":[{}]}})", words), "more than 1000 values"},
-        {fmt::format(R"({{"description":"{}"}})", std::string(200'000, 'x')), "at most 131072 are taken"},
-        {fmt::format(R"({{"type":"object","properties":{{"{}":{{}}}}}})", std::string(300, 'x')), "at most 256 bytes"},
-        {fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties(90, R"({"type":"string","maxLength":2000})")), "add up to more than 10000"},
-        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"type":"string"}}}}}})", chain), ""},
-        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"$ref":"#/$defs/d0"}}}}}})", chain), "without end"},
-        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"type":"array"}}}}}})", tree), "more than 128 beginnings"},
+        {fmt::format(R"({{"description":"{}"}})", std::string(200'000, 'x')),
+         "at most 131072 are taken"},
+        {fmt::format(R"({{"type":"object","properties":{{"{}":{{}}}}}})", std::string(300, 'x')),
+         "at most 256 bytes"},
+        {fmt::format(R"({{"type":"object","properties":{{{}}}}})",
+                     properties(90, R"({"type":"string","maxLength":2000})")),
+         "add up to more than 10000"},
+        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"type":"string"}}}}}})", chain),
+         ""},
+        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"$ref":"#/$defs/d0"}}}}}})",
+                     chain),
+         "without end"},
+        {fmt::format(R"({{"$ref":"#/$defs/d0","$defs":{{{},"d400":{{"type":"array"}}}}}})", tree),
+         "more than 128 beginnings"},
         // Two ways to read each bracket: 2^n after n of them.
-        {R"({"anyOf":[{"type":"array","items":{"$ref":"#"}},{"type":"array","items":{"$ref":"#"},"maxItems":3}]})", "more than 128 beginnings"},
+        {R"({"anyOf":[{"type":"array","items":{"$ref":"#"}},{"type":"array","items":{"$ref":"#"},"maxItems":3}]})",
+         "more than 128 beginnings"},
         {R"({"anyOf":[{"$ref":"#"},{"type":"string"}]})", "more than 128 beginnings"},
     };
     for (const auto& [schema, words_of] : all) {
@@ -151,16 +169,27 @@ TEST(JsonSchema, HostileOnesAreRefusedSoon) {
             EXPECT_EQ(said, "") << schema.substr(0, 80);
         else
             EXPECT_THAT(said, HasSubstr(words_of)) << schema.substr(0, 80);
-        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1)) << schema.substr(0, 80);
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1))
+            << schema.substr(0, 80);
     }
 }
 
-/// Real schemas whose words stand at wrong places, are missing or come twice: a grammar or a sentence, never anything else.
+/// Real schemas whose words stand at wrong places, are missing or come twice: a grammar or a
+/// sentence, never anything else.
 TEST(Garbage, schemas_of_shuffled_words_are_taken_or_refused_with_a_sentence) {
-    const std::vector<const char*> words = {
-        "type",  "object", "array",   "string",     "integer",   "properties", "items", "required", "enum",     "const",     "anyOf",
-        "oneOf", "allOf",  "$ref",    "#",          "#/$defs/a", "$defs",      "a",     "minItems", "maxItems", "maxLength", "additionalProperties",
-        "null",  "format", "minimum", "prefixItems"};
+    const std::vector<const char*> words = {"type",      "object",
+                                            "array",     "string",
+                                            "integer",   "properties",
+                                            "items",     "required",
+                                            "enum",      "const",
+                                            "anyOf",     "oneOf",
+                                            "allOf",     "$ref",
+                                            "#",         "#/$defs/a",
+                                            "$defs",     "a",
+                                            "minItems",  "maxItems",
+                                            "maxLength", "additionalProperties",
+                                            "null",      "format",
+                                            "minimum",   "prefixItems"};
     base::Random random(20);
     const std::function<json::value(int)> any = [&](int depth) -> json::value {
         const auto kind = random.below(depth > 5 ? 5 : 9);
@@ -175,7 +204,9 @@ TEST(Garbage, schemas_of_shuffled_words_are_taken_or_refused_with_a_sentence) {
         json::object object;
         for (auto left = random.below(4); left > 0; --left) {
             const char* key = words[random.below(words.size())];
-            object[key] = key == std::string_view("type") && random.chance(0.8) ? json::value(words[1 + random.below(4)]) : any(depth + 1);
+            object[key] = key == std::string_view("type") && random.chance(0.8)
+                              ? json::value(words[1 + random.below(4)])
+                              : any(depth + 1);
         }
         return object;
     };
@@ -193,7 +224,8 @@ TEST(Garbage, schemas_of_shuffled_words_are_taken_or_refused_with_a_sentence) {
     EXPECT_GT(taken, 100) << "some are schemas by chance";
 }
 
-/// The few forms of GBNF that these pieces use mean the same in a regular expression without quotes and blanks.
+/// The few forms of GBNF that these pieces use mean the same in a regular expression without quotes
+/// and blanks.
 std::regex as_regex(std::string grammar) {
     std::erase_if(grammar, [](char c) { return c == '"' || c == ' '; });
     return std::regex(grammar, std::regex::extended);
@@ -203,35 +235,54 @@ TEST(DigitRanges, HoldExactlyTheNumbersBetweenTheBounds) {
     base::Random random(4);
     for (int i = 0; i < 60; ++i) {
         const std::int64_t scale = i % 3 == 0 ? 20 : i % 3 == 1 ? 300 : 12'000;
-        std::int64_t low = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * scale))) - scale;
-        std::int64_t high = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * scale))) - scale;
+        std::int64_t low =
+            static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * scale))) - scale;
+        std::int64_t high =
+            static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * scale))) - scale;
         if (low > high) std::swap(low, high);
         const std::regex form = as_regex(digit_ranges(low, high));
-        std::set<std::int64_t> numbers = {0, 1, -1, 9, 10, -10, 99, 100, low, high, low - 1, high + 1, low + 1, high - 1};
-        for (int k = 0; k < 200; ++k) numbers.insert(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(4 * scale))) - 2 * scale);
+        std::set<std::int64_t> numbers = {0,   1,   -1,   9,       10,       -10,     99,
+                                          100, low, high, low - 1, high + 1, low + 1, high - 1};
+        for (int k = 0; k < 200; ++k)
+            numbers.insert(
+                static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(4 * scale))) -
+                2 * scale);
         for (const std::int64_t number : numbers)
-            EXPECT_EQ(std::regex_match(std::to_string(number), form), low <= number && number <= high) << number << " in " << low << " to " << high;
-        for (const char* no : {"-0", "00", "01", "", "-"}) EXPECT_FALSE(std::regex_match(no, form)) << no;
+            EXPECT_EQ(std::regex_match(std::to_string(number), form),
+                      low <= number && number <= high)
+                << number << " in " << low << " to " << high;
+        for (const char* no : {"-0", "00", "01", "", "-"})
+            EXPECT_FALSE(std::regex_match(no, form)) << no;
     }
-    EXPECT_TRUE(std::regex_match("999999999999999", as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
-    EXPECT_FALSE(std::regex_match("1000000000000000", as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
+    EXPECT_TRUE(std::regex_match("999999999999999",
+                                 as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
+    EXPECT_FALSE(std::regex_match("1000000000000000",
+                                  as_regex(digit_ranges(-kMaxWholeNumber, kMaxWholeNumber))));
 }
 
 TEST(DigitRanges, HoldDecimalNumbersBetweenTheBoundsToo) {
     base::Random random(5);
     for (int i = 0; i < 60; ++i) {
-        std::int64_t low = static_cast<std::int64_t>(random.below(40)) - 20, high = static_cast<std::int64_t>(random.below(40)) - 20;
+        std::int64_t low = static_cast<std::int64_t>(random.below(40)) - 20,
+                     high = static_cast<std::int64_t>(random.below(40)) - 20;
         if (low > high) std::swap(low, high);
         std::string grammar = decimal_ranges(low, high);
-        for (std::size_t at = 0; (at = grammar.find("\".\"", at)) != std::string::npos; at += 3) grammar.replace(at, 3, "[.]");
+        for (std::size_t at = 0; (at = grammar.find("\".\"", at)) != std::string::npos; at += 3)
+            grammar.replace(at, 3, "[.]");
         const std::regex form = as_regex(grammar);
         for (int k = 0; k < 300; ++k) {
-            const double number = static_cast<double>(static_cast<std::int64_t>(random.below(5000)) - 2500) / 100;
+            const double number =
+                static_cast<double>(static_cast<std::int64_t>(random.below(5000)) - 2500) / 100;
             const std::string text = fmt::format("{:.2f}", number);
-            const bool whole = number == std::trunc(number);  // "5.00" may be left out where 5 is the bound
-            const bool between = static_cast<double>(low) <= number && number <= static_cast<double>(high);
-            if (std::regex_match(text, form)) EXPECT_TRUE(between) << text << " in " << low << " to " << high;
-            if (between && !whole) EXPECT_TRUE(std::regex_match(text, form)) << text << " in " << low << " to " << high;
+            const bool whole =
+                number == std::trunc(number);  // "5.00" may be left out where 5 is the bound
+            const bool between =
+                static_cast<double>(low) <= number && number <= static_cast<double>(high);
+            if (std::regex_match(text, form))
+                EXPECT_TRUE(between) << text << " in " << low << " to " << high;
+            if (between && !whole)
+                EXPECT_TRUE(std::regex_match(text, form))
+                    << text << " in " << low << " to " << high;
         }
     }
 }
@@ -284,9 +335,14 @@ TEST(TextPattern, WhatIsNotHonouredIsSaid) {
 
 /// Whether a place spelled as ranges of code points allows `c`.
 bool allows(std::string_view spelling, char c) {
-    const auto code = [&](std::size_t at) { return std::stoul(std::string(spelling.substr(at + 2, 8)), nullptr, 16); };
-    for (std::size_t at = spelling.find("\\U"); at != std::string_view::npos; at = spelling.find("\\U", at + 21))
-        if (code(at) <= static_cast<unsigned char>(c) && static_cast<unsigned char>(c) <= code(at + 11)) return true;
+    const auto code = [&](std::size_t at) {
+        return std::stoul(std::string(spelling.substr(at + 2, 8)), nullptr, 16);
+    };
+    for (std::size_t at = spelling.find("\\U"); at != std::string_view::npos;
+         at = spelling.find("\\U", at + 21))
+        if (code(at) <= static_cast<unsigned char>(c) &&
+            static_cast<unsigned char>(c) <= code(at + 11))
+            return true;
     return false;
 }
 
@@ -307,7 +363,8 @@ bool reads(const TextPattern& pattern, std::string_view text) {
 TEST(TextPattern, ReadsWhatARegularExpressionReadsWithOneWayForEachCharacter) {
     base::Random random(5);
     for (const char* pattern :
-         {"^(a*|b*)(a*|b*)(a|ab)(c|bcd)?$", "^[ab]*a[ab]{3}$", "^(a|b){2,4}c+$", "^((ab?)*c){0,2}$", "^(a?){5}b{2,}$", "^$", "^([a-c]|bb)*a$"}) {
+         {"^(a*|b*)(a*|b*)(a|ab)(c|bcd)?$", "^[ab]*a[ab]{3}$", "^(a|b){2,4}c+$", "^((ab?)*c){0,2}$",
+          "^(a?){5}b{2,}$", "^$", "^([a-c]|bb)*a$"}) {
         std::size_t work = kMaxPatternWork;
         const auto read = read_pattern(pattern, work);
         ASSERT_TRUE(read) << read.error();
@@ -330,14 +387,17 @@ TEST(Garbage, patterns_of_shuffled_signs_are_taken_or_refused_with_a_sentence) {
     int taken = 0;
     for (int i = 0; i < 50'000; ++i) {
         std::string pattern = "^";
-        for (auto left = random.below(10); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
+        for (auto left = random.below(10); left > 0; --left)
+            pattern += kSigns[random.below(kSigns.size())];
         pattern += '$';
         std::size_t work = kMaxPatternWork;
         const auto read = read_pattern(pattern, work);
         if (read) {
             ++taken;
             EXPECT_LE(read->states.size(), kMaxPatternStates);
-            for (const auto& state : read->states) EXPECT_TRUE(state.ends || !state.ways.empty()) << "a text can always go on or end: " << pattern;
+            for (const auto& state : read->states)
+                EXPECT_TRUE(state.ends || !state.ways.empty())
+                    << "a text can always go on or end: " << pattern;
         } else {
             EXPECT_GT(read.error().size(), 10U) << pattern;
         }
@@ -346,12 +406,15 @@ TEST(Garbage, patterns_of_shuffled_signs_are_taken_or_refused_with_a_sentence) {
 }
 
 TEST(LiteralTree, HoldsExactlyItsTexts) {
-    const std::vector<std::string> texts = {"a", "ab", "abc", "abd", "b", "car", "cart", "cat", "dog"};
+    const std::vector<std::string> texts = {"a",   "ab",   "abc", "abd", "b",
+                                            "car", "cart", "cat", "dog"};
     const std::regex form = as_regex(literal_tree(texts));
     for (const std::string& text : texts) EXPECT_TRUE(std::regex_match(text, form)) << text;
-    for (const char* no : {"", "c", "ca", "abcd", "do", "dogs", "d"}) EXPECT_FALSE(std::regex_match(no, form)) << no;
+    for (const char* no : {"", "c", "ca", "abcd", "do", "dogs", "d"})
+        EXPECT_FALSE(std::regex_match(no, form)) << no;
     EXPECT_EQ(widest_branch(texts), 4) << "a, b, c and d";
-    EXPECT_EQ(literal_tree(std::vector<std::string>{"\"\xC3\xA4\"", "\"\xC3\xB6\""}), "\"\\\"\" (\"\xC3\xA4\\\"\" | \"\xC3\xB6\\\"\")")
+    EXPECT_EQ(literal_tree(std::vector<std::string>{"\"\xC3\xA4\"", "\"\xC3\xB6\""}),
+              "\"\\\"\" (\"\xC3\xA4\\\"\" | \"\xC3\xB6\\\"\")")
         << "no character is cut";
     EXPECT_EQ(widest_branch(std::vector<std::string>{"one"}), 1);
 }

@@ -24,13 +24,16 @@ std::size_t common_length(Texts texts) {
     return at;
 }
 
-/// Calls `branch` for each range of texts with the same character at `at`; one that ends there comes alone and first.
+/// Calls `branch` for each range of texts with the same character at `at`; one that ends there
+/// comes alone and first.
 void for_each_branch(Texts texts, std::size_t at, const std::function<void(Texts)>& branch) {
     while (!texts.empty()) {
         const std::string_view first = texts.front();
-        const std::size_t length = at == first.size() ? 0 : base::front_character(first.substr(at)).second;
-        const auto end =
-            std::ranges::find_if(texts.subspan(1), [&](std::string_view other) { return length == 0 || other.substr(at, length) != first.substr(at, length); });
+        const std::size_t length =
+            at == first.size() ? 0 : base::front_character(first.substr(at)).second;
+        const auto end = std::ranges::find_if(texts.subspan(1), [&](std::string_view other) {
+            return length == 0 || other.substr(at, length) != first.substr(at, length);
+        });
         const auto count = static_cast<std::size_t>(end - texts.begin());
         branch(texts.first(count));
         texts = texts.subspan(count);
@@ -40,7 +43,9 @@ void for_each_branch(Texts texts, std::size_t at, const std::function<void(Texts
 std::string tree(Texts texts, std::size_t from) {
     if (texts.size() == 1) return grammar_literal(std::string_view(texts.front()).substr(from));
     const std::size_t at = common_length(texts);
-    std::string out = at > from ? grammar_literal(std::string_view(texts.front()).substr(from, at - from)) + " (" : "(";
+    std::string out =
+        at > from ? grammar_literal(std::string_view(texts.front()).substr(from, at - from)) + " ("
+                  : "(";
     bool first = true;
     for_each_branch(texts, at, [&](Texts branch) {
         if (!std::exchange(first, false)) out += " | ";

@@ -1,5 +1,5 @@
-// Reading of a JSON Schema node by node; internal to json_schema. A reference's target is read later, once, so that neither
-// cycles nor long chains of references are recursion here.
+// Reading of a JSON Schema node by node; internal to json_schema. A reference's target is read
+// later, once, so that neither cycles nor long chains of references are recursion here.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -29,10 +29,12 @@ private:
     SchemaNode node(const Place& place);
     SchemaNode typed(const Place& place, std::string_view type);
     std::vector<std::string_view> types_of(const Place& place, const boost::json::object& schema);
-    void check_keywords(const Place& place, const boost::json::object& schema, const std::vector<std::string_view>& types);
+    void check_keywords(const Place& place, const boost::json::object& schema,
+                        const std::vector<std::string_view>& types);
 
     SchemaNode alternatives(const Place& place, std::string_view key);
-    SchemaNode literals(const Place& place, const boost::json::object& schema, const std::vector<std::string_view>& types);
+    SchemaNode literals(const Place& place, const boost::json::object& schema,
+                        const std::vector<std::string_view>& types);
     SchemaNode object(const Place& place, const boost::json::object& schema);
     void read_others(const Place& place, const boost::json::object& schema, JsonObject& out);
     void read_required(const Place& place, const boost::json::object& schema, JsonObject& out);
@@ -42,8 +44,11 @@ private:
     void count_rules(const Place& place, std::int64_t more);
     SchemaNode number(const Place& place, const boost::json::object& schema);
     SchemaNode whole_number(const Place& place, const boost::json::object& schema);
-    std::optional<std::int64_t> count(const Place& place, const boost::json::object& schema, std::string_view key);
-    std::optional<std::int64_t> bound(const Place& place, const boost::json::object& schema, std::string_view key, std::string_view exclusive, int inwards);
+    std::optional<std::int64_t> count(const Place& place, const boost::json::object& schema,
+                                      std::string_view key);
+    std::optional<std::int64_t> bound(const Place& place, const boost::json::object& schema,
+                                      std::string_view key, std::string_view exclusive,
+                                      int inwards);
     /// The first error counts; what is read after it does not matter.
     void fail(const Place& place, std::string_view what);
 

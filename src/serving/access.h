@@ -1,4 +1,5 @@
-// Who may ask a server of answers: one decision on the head of a request, before anything of its body is read.
+// Who may ask a server of answers: one decision on the head of a request, before anything of its
+// body is read.
 #pragma once
 
 #include <optional>
@@ -23,8 +24,8 @@ struct Refusal {
     wire::Headers headers = {};
 };
 
-/// Absent: it may ask. /health is for everybody who only wants to know whether this lives: load balancers and process managers
-/// hold no keys.
+/// Absent: it may ask. /health is for everybody who only wants to know whether this lives: load
+/// balancers and process managers hold no keys.
 std::optional<Refusal> refusal(const net::ServiceRequest& request, const Access& access);
 /// The name of its key; "" where there are no keys.
 std::string client_name(const net::ServiceRequest& request, const Access& access);

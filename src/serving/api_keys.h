@@ -1,7 +1,7 @@
 // Who may ask: the keys of --api-key-file, each with the name of the client it belongs to.
 //
-// Only digests are kept, so no key can reach a log, a document or a core file's strings; comparing digests tells an
-// attacker nothing by its duration.
+// Only digests are kept, so no key can reach a log, a document or a core file's strings; comparing
+// digests tells an attacker nothing by its duration.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,9 @@ namespace fullstop::serving {
 
 class ApiKeys {
 public:
-    /// `name:key` or `key` a line; empty lines and lines that begin with # are skipped. A key without a name is called
-    /// "key N" by its line. Errors name `source` and the line, never a key.
+    /// `name:key` or `key` a line; empty lines and lines that begin with # are skipped. A key
+    /// without a name is called "key N" by its line. Errors name `source` and the line, never a
+    /// key.
     static base::Result<ApiKeys> parse(std::string_view text, const std::string& source);
 
     /// No keys: everybody may ask.

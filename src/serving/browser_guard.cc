@@ -14,12 +14,18 @@ namespace {
 
 namespace urls = boost::urls;
 
-std::string default_port(std::string_view scheme) { return scheme == "https" ? "443" : scheme == "http" ? "80" : ""; }
+std::string default_port(std::string_view scheme) {
+    return scheme == "https" ? "443" : scheme == "http" ? "80" : "";
+}
 
 std::optional<Origin> parse_origin(std::string_view text) {
     const auto url = urls::parse_uri(text);
-    if (!url || !url->has_authority() || url->has_userinfo() || !url->encoded_path().empty() || url->has_query() || url->has_fragment()) return std::nullopt;
-    Origin out{.scheme = lower(url->scheme()), .host = lower(url->encoded_host()), .port = std::string(url->port())};
+    if (!url || !url->has_authority() || url->has_userinfo() || !url->encoded_path().empty() ||
+        url->has_query() || url->has_fragment())
+        return std::nullopt;
+    Origin out{.scheme = lower(url->scheme()),
+               .host = lower(url->encoded_host()),
+               .port = std::string(url->port())};
     if (out.host.empty()) return std::nullopt;
     if (out.port.empty()) out.port = default_port(out.scheme);
     return out;
@@ -29,13 +35,15 @@ std::optional<Origin> parse_origin(std::string_view text) {
 bool same_place(const Origin& origin, std::string_view host) {
     const auto own = urls::parse_authority(host);
     if (!own || own->has_userinfo()) return false;
-    const std::string port = own->has_port() && !own->port().empty() ? std::string(own->port()) : default_port(origin.scheme);
+    const std::string port = own->has_port() && !own->port().empty() ? std::string(own->port())
+                                                                     : default_port(origin.scheme);
     return lower(own->encoded_host()) == origin.host && port == origin.port;
 }
 
 bool from_browser(const net::ServiceRequest& request) {
     const auto fetch = request.headers.lower_bound("sec-fetch-");
-    return (fetch != request.headers.end() && fetch->first.starts_with("sec-fetch-")) || header(request, "user-agent").starts_with("Mozilla/");
+    return (fetch != request.headers.end() && fetch->first.starts_with("sec-fetch-")) ||
+           header(request, "user-agent").starts_with("Mozilla/");
 }
 
 /// A name that anybody may point at this address: none of the machine's own, and no address.
@@ -52,18 +60,24 @@ base::Result<AllowedOrigins> AllowedOrigins::parse(const std::vector<std::string
     for (const std::string& word : words) {
         auto origin = parse_origin(word);
         if (!origin)
-            return base::usage_error(fmt::format("--allow-origin {} is not an origin", word), "SCHEME://HOST[:PORT], for example https://chat.example.org");
+            return base::usage_error(fmt::format("--allow-origin {} is not an origin", word),
+                                     "SCHEME://HOST[:PORT], for example https://chat.example.org");
         out.words_.push_back(word);
         out.origins_.push_back(std::move(*origin));
     }
     return out;
 }
 
-bool AllowedOrigins::allow(const Origin& origin) const { return std::ranges::find(origins_, origin) != origins_.end(); }
+bool AllowedOrigins::allow(const Origin& origin) const {
+    return std::ranges::find(origins_, origin) != origins_.end();
+}
 
-bool AllowedOrigins::allow_host(std::string_view name) const { return std::ranges::find(origins_, name, &Origin::host) != origins_.end(); }
+bool AllowedOrigins::allow_host(std::string_view name) const {
+    return std::ranges::find(origins_, name, &Origin::host) != origins_.end();
+}
 
-std::optional<std::string> foreign_page(const net::ServiceRequest& request, const AllowedOrigins& allowed) {
+std::optional<std::string> foreign_page(const net::ServiceRequest& request,
+                                        const AllowedOrigins& allowed) {
     constexpr const char* kRemedy = "; --allow-origin ORIGIN allows one";
     const auto sent = request.headers.find("origin");
     const bool has_origin = sent != request.headers.end();
@@ -71,13 +85,18 @@ std::optional<std::string> foreign_page(const net::ServiceRequest& request, cons
     if (has_origin) {
         const auto origin = parse_origin(sent->second);
         if (origin && allowed.allow(*origin)) return std::nullopt;
-        if (!origin || !same_place(*origin, host)) return std::string("a page of another origin may not ask here") + kRemedy;
+        if (!origin || !same_place(*origin, host))
+            return std::string("a page of another origin may not ask here") + kRemedy;
     }
-    if (header(request, "sec-fetch-site") == "cross-site") return std::string("a page of another site may not ask here") + kRemedy;
+    if (header(request, "sec-fetch-site") == "cross-site")
+        return std::string("a page of another site may not ask here") + kRemedy;
     if (!has_origin && !from_browser(request)) return std::nullopt;
     const auto own = urls::parse_authority(host);
     if (own && !is_foreign_name(*own, allowed)) return std::nullopt;
-    return std::string("a browser asked under a name that is not known to be this server's (the Host header)") + kRemedy;
+    return std::string(
+               "a browser asked under a name that is not known to be this server's (the Host "
+               "header)") +
+           kRemedy;
 }
 
 bool is_loopback(std::string_view host) {

@@ -1,6 +1,7 @@
-// Did a browser send this request for a page of somebody else? A page may make any browser post to an address that only its
-// user can reach, loopback among them, and a name that is pointed at this address afterwards (DNS rebinding) lets it read the
-// answer too. Browsers tell on such pages in Origin, Sec-Fetch-Site and Host; who sends nothing of a browser is not looked at.
+// Did a browser send this request for a page of somebody else? A page may make any browser post to
+// an address that only its user can reach, loopback among them, and a name that is pointed at this
+// address afterwards (DNS rebinding) lets it read the answer too. Browsers tell on such pages in
+// Origin, Sec-Fetch-Site and Host; who sends nothing of a browser is not looked at.
 #pragma once
 
 #include <optional>
@@ -36,9 +37,11 @@ private:
 };
 
 /// Why this request is refused (403), in words for whoever runs the page; absent: it is not.
-std::optional<std::string> foreign_page(const net::ServiceRequest& request, const AllowedOrigins& allowed);
+std::optional<std::string> foreign_page(const net::ServiceRequest& request,
+                                        const AllowedOrigins& allowed);
 
-/// Nobody but this machine reaches it: localhost, or an address of the loopback network (without brackets).
+/// Nobody but this machine reaches it: localhost, or an address of the loopback network (without
+/// brackets).
 bool is_loopback(std::string_view host);
 
 }  // namespace fullstop::serving

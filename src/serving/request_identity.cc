@@ -19,10 +19,13 @@ std::string_view header(const net::ServiceRequest& request, const std::string& n
     return found == request.headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
-bool wants_close(const net::ServiceRequest& request) { return lower(header(request, "connection")).find("close") != std::string::npos; }
+bool wants_close(const net::ServiceRequest& request) {
+    return lower(header(request, "connection")).find("close") != std::string::npos;
+}
 
 bool valid_request_id(std::string_view id) {
-    return !id.empty() && id.size() <= kMaxRequestIdBytes && std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
+    return !id.empty() && id.size() <= kMaxRequestIdBytes &&
+           std::ranges::all_of(id, [](char c) { return c > ' ' && c < '\x7F'; });
 }
 
 }  // namespace fullstop::serving

@@ -1,4 +1,5 @@
-// What every server of answers reads first of a request: its headers by name, its identity, and whether the connection stays.
+// What every server of answers reads first of a request: its headers by name, its identity, and
+// whether the connection stays.
 #pragma once
 
 #include <string>

@@ -17,7 +17,8 @@ Bounds clopper_pearson(std::int64_t successes, std::int64_t trials, double confi
     const double tail = (1 - confidence) / 2;
     const auto n = static_cast<double>(trials);
     const auto k = static_cast<double>(successes);
-    return {successes == 0 ? 0 : Binomial::find_lower_bound_on_p(n, k, tail), successes == trials ? 1 : Binomial::find_upper_bound_on_p(n, k, tail)};
+    return {successes == 0 ? 0 : Binomial::find_lower_bound_on_p(n, k, tail),
+            successes == trials ? 1 : Binomial::find_upper_bound_on_p(n, k, tail)};
 }
 
 Bounds median_interval(std::span<const double> values, double confidence) {
@@ -27,7 +28,9 @@ Bounds median_interval(std::span<const double> values, double confidence) {
     const std::size_t n = sorted.size();
     const boost::math::binomial_distribution<double> half(static_cast<double>(n), 0.5);
     std::size_t rank = 0;  // values outside on each side
-    while (rank + 1 < (n + 1) / 2 && boost::math::cdf(half, static_cast<double>(rank)) <= (1 - confidence) / 2) ++rank;
+    while (rank + 1 < (n + 1) / 2 &&
+           boost::math::cdf(half, static_cast<double>(rank)) <= (1 - confidence) / 2)
+        ++rank;
     if (rank > 0) --rank;
     return {sorted[rank], sorted[n - 1 - rank]};
 }

@@ -1,4 +1,5 @@
-// Quantiles of a sample by linear interpolation between order statistics (method 7 of Hyndman and Fan 1996: R, NumPy).
+// Quantiles of a sample by linear interpolation between order statistics (method 7 of Hyndman and
+// Fan 1996: R, NumPy).
 #pragma once
 
 #include <span>

@@ -62,7 +62,9 @@ TEST(Fisher, FindsTheLadyTastingTea) {
     EXPECT_EQ(fisher_greater({3, 3}, {0, 0}), 1);
 }
 
-TEST(Fisher, SeesEightCutsOfSixteenAgainstTheDefaultBaseline) { EXPECT_LT(fisher_greater({8, 16}, {0, 32}) * 3, 0.01); }
+TEST(Fisher, SeesEightCutsOfSixteenAgainstTheDefaultBaseline) {
+    EXPECT_LT(fisher_greater({8, 16}, {0, 32}) * 3, 0.01);
+}
 
 TEST(FisherPower, GrowsWithTheSampleAndIsNothingForTooFew) {
     EXPECT_EQ(fisher_power(4, 4, 0.1, 0.0033, 2), 0);
@@ -80,7 +82,8 @@ TEST(Holm, StepsDownThroughTheOrderedValues) {
 }
 
 TEST(SignFlip, AgreesWithFishersEnumerationOfDarwinsMaize) {
-    const std::array darwin{49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0};
+    const std::array darwin{49.0, -67.0, 8.0,  16.0, 6.0,  23.0, 28.0, 41.0,
+                            14.0, 29.0,  56.0, 24.0, 75.0, 60.0, -48.0};
     EXPECT_NEAR(sign_flip(darwin, 1), 1726.0 / 32768, 0.007);  // 4 standard errors of 10 000 draws
     EXPECT_EQ(sign_flip(darwin, 1), sign_flip(darwin, 1));
     EXPECT_EQ(sign_flip({}, 1), 1);
@@ -94,7 +97,8 @@ TEST(SignFlip, IsNeverZeroAndSaysNothingOfEqualPairs) {
 }
 
 TEST(SignTest, GivesTheTextbookValue) {
-    const std::array legs{4.0, 4.0, -4.0, 3.0, 4.0, 2.0, 5.0, -1.0, 5.0, 2.0};  // Zar: 8 of 10 deer, p = 0.109
+    const std::array legs{4.0, 4.0, -4.0, 3.0, 4.0,
+                          2.0, 5.0, -1.0, 5.0, 2.0};  // Zar: 8 of 10 deer, p = 0.109
     EXPECT_NEAR(sign_test(legs), 0.109375, 1e-9);
     EXPECT_EQ(sign_test(std::array{0.0, 0.0}), 1);
 }
@@ -104,7 +108,8 @@ TEST(Stats, EveryIntervalHoldsItsEstimate) {
         const int n = *rc::gen::inRange(1, 400);
         const int k = *rc::gen::inRange(0, n + 1);
         const Bounds bounds = clopper_pearson(k, n);
-        RC_ASSERT(bounds.low <= static_cast<double>(k) / n && static_cast<double>(k) / n <= bounds.high);
+        RC_ASSERT(bounds.low <= static_cast<double>(k) / n &&
+                  static_cast<double>(k) / n <= bounds.high);
     }));
     EXPECT_TRUE(rc::check("fisher", [] {
         const int n = *rc::gen::inRange(1, 60), m = *rc::gen::inRange(1, 60);

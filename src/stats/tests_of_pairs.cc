@@ -12,7 +12,8 @@ namespace fullstop::stats {
 double sign_flip(std::span<const double> differences, std::uint64_t seed) {
     if (differences.empty()) return 1;
     const double observed = std::abs(std::accumulate(differences.begin(), differences.end(), 0.0));
-    // Sums of the same numbers in another order of signs may differ in the last bit: those are ties, not exceptions.
+    // Sums of the same numbers in another order of signs may differ in the last bit: those are
+    // ties, not exceptions.
     const double tie = observed * 1e-12;
     base::Random random(seed);
     int as_extreme = 0;
@@ -29,8 +30,10 @@ double sign_flip(std::span<const double> differences, std::uint64_t seed) {
 }
 
 double sign_test(std::span<const double> differences) {
-    const auto up = static_cast<double>(std::ranges::count_if(differences, [](double d) { return d > 0; }));
-    const auto down = static_cast<double>(std::ranges::count_if(differences, [](double d) { return d < 0; }));
+    const auto up =
+        static_cast<double>(std::ranges::count_if(differences, [](double d) { return d > 0; }));
+    const auto down =
+        static_cast<double>(std::ranges::count_if(differences, [](double d) { return d < 0; }));
     if (up + down == 0) return 1;
     const boost::math::binomial_distribution<double> fair(up + down, 0.5);
     return std::min(1.0, 2 * boost::math::cdf(fair, std::min(up, down)));

@@ -1,5 +1,5 @@
-// The tables of a store: every column named once, with its type, what it holds, and how it is written and read. Tables,
-// statements and both ways of every database are made from these lists.
+// The tables of a store: every column named once, with its type, what it holds, and how it is
+// written and read. Tables, statements and both ways of every database are made from these lists.
 #pragma once
 
 #include <span>
@@ -11,8 +11,9 @@
 
 namespace fullstop::store {
 
-/// Raise it when a table changes; fields inside `recorded`, `experiment` and the like may be added without, since a reader
-/// leaves unknown ones aside and gives missing ones their default. A newer version is refused, never guessed at.
+/// Raise it when a table changes; fields inside `recorded`, `experiment` and the like may be added
+/// without, since a reader leaves unknown ones aside and gives missing ones their default. A newer
+/// version is refused, never guessed at.
 inline constexpr int kSchemaVersion = 1;
 
 enum class ColumnType { kInteger, kReal, kText, kBlob };
@@ -59,7 +60,11 @@ struct Column {
     Value (*write)(const Written&);
     /// Null: another column tells it too. Throws Unreadable.
     void (*read)(const Row& row, int index, Read& to);
-    enum class Use { kAlways, kChanges, kCapture } use = Use::kAlways;  ///< kChanges: while a run goes on; kCapture: raw bytes
+    enum class Use {
+        kAlways,
+        kChanges,
+        kCapture
+    } use = Use::kAlways;  ///< kChanges: while a run goes on; kCapture: raw bytes
 };
 using RunColumn = Column<RunRow, ReadRun>;
 using RecordColumn = Column<RecordRow, answer::Record>;

@@ -1,6 +1,7 @@
-// What keeping runs needs of a database: statements with values in, rows out. The SQL is written once (run_tables.cc), in the
-// words that SQLite and PostgreSQL share, with $1, $2, ... for the values. Whatever goes wrong is the adapter's own exception,
-// which passes through here and becomes an Error at the adapter's edge.
+// What keeping runs needs of a database: statements with values in, rows out. The SQL is written
+// once (run_tables.cc), in the words that SQLite and PostgreSQL share, with $1, $2, ... for the
+// values. Whatever goes wrong is the adapter's own exception, which passes through here and becomes
+// an Error at the adapter's edge.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace fullstop::store {
 
-/// A text of any bytes: servers send broken UTF-8 and zeros, and what was recorded comes back as it was.
+/// A text of any bytes: servers send broken UTF-8 and zeros, and what was recorded comes back as it
+/// was.
 struct Text {
     std::string_view bytes;
 };
@@ -41,7 +43,8 @@ class Database {
 public:
     virtual ~Database() = default;
     virtual void execute(const Statement& statement, std::span<const Value> values) = 0;
-    virtual void select(const Statement& statement, std::span<const Value> values, const std::function<void(const Row&)>& each) = 0;
+    virtual void select(const Statement& statement, std::span<const Value> values,
+                        const std::function<void(const Row&)>& each) = 0;
     /// Between the two, all reading sees one moment of the database, even while others write.
     virtual void begin_reading() = 0;
     virtual void end_reading() noexcept = 0;

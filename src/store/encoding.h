@@ -1,8 +1,10 @@
-// How values become the text and blobs of a row, and back, without any loss. Each structure names its fields once
-// (fields.h); writer and reader walk the same list, so they cannot drift apart. A field a row lacks keeps its default.
+// How values become the text and blobs of a row, and back, without any loss. Each structure names
+// its fields once (fields.h); writer and reader walk the same list, so they cannot drift apart. A
+// field a row lacks keeps its default.
 //
-// JSON text, with doubles as shortest decimal strings: Boost.JSON 1.81 reads decimal numbers one unit in the last place
-// off now and then, and a stored run must be judged on exactly the numbers that were measured.
+// JSON text, with doubles as shortest decimal strings: Boost.JSON 1.81 reads decimal numbers one
+// unit in the last place off now and then, and a stored run must be judged on exactly the numbers
+// that were measured.
 #pragma once
 
 #include <boost/json.hpp>
@@ -21,14 +23,16 @@
 
 namespace fullstop::store {
 
-/// A row that cannot be read: written by something else, or damaged. Caught at the edge of the store.
+/// A row that cannot be read: written by something else, or damaged. Caught at the edge of the
+/// store.
 struct Unreadable : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 using Json = boost::json::value;
 
-/// An enumeration with public words: `to_string(E)` is found by lookup, `from_word(word, E&)` stands in fields.h.
+/// An enumeration with public words: `to_string(E)` is found by lookup, `from_word(word, E&)`
+/// stands in fields.h.
 template <class T>
 concept Word = std::is_enum_v<T>;
 
@@ -40,7 +44,8 @@ struct AnyVisitor {
 template <class T>
 concept Structure = requires(AnyVisitor visitor, T& value) { fields(visitor, value); };
 
-// Values to JSON -------------------------------------------------------------------------------------------------------
+// Values to JSON
+// -------------------------------------------------------------------------------------------------
 inline Json encode(bool value) { return value; }
 template <std::integral T>
     requires(!std::same_as<T, bool>)
@@ -49,9 +54,12 @@ Json encode(T value) {
 }
 inline Json encode(double value) {
     char text[32];
-    return Json(boost::json::string_view(text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text)));
+    return Json(boost::json::string_view(
+        text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text)));
 }
-inline Json encode(const std::string& value) { return Json(boost::json::string_view(value.data(), value.size())); }
+inline Json encode(const std::string& value) {
+    return Json(boost::json::string_view(value.data(), value.size()));
+}
 inline Json encode(base::Duration value) { return value.count(); }
 inline Json encode(base::WallTime value) { return value.unix_ns; }
 template <class Tag>
@@ -96,7 +104,8 @@ Json encode(const std::vector<T>& values) {
 template <class T>
 Json encode(const std::map<std::string, T>& values) {
     boost::json::object object;
-    for (const auto& [name, value] : values) object[boost::json::string_view(name.data(), name.size())] = encode(value);
+    for (const auto& [name, value] : values)
+        object[boost::json::string_view(name.data(), name.size())] = encode(value);
     return object;
 }
 template <class T>
@@ -107,11 +116,13 @@ template <Structure T>
 Json encode(const T& value) {
     boost::json::object object;
     Writer writer{object};
-    fields(writer, const_cast<T&>(value));  // one list of fields serves both ways; the writer only reads
+    fields(writer,
+           const_cast<T&>(value));  // one list of fields serves both ways; the writer only reads
     return object;
 }
 
-// JSON to values -------------------------------------------------------------------------------------------------------
+// JSON to values
+// -------------------------------------------------------------------------------------------------
 inline void expect(bool holds, const char* what) {
     if (!holds) throw Unreadable(std::string("expected ") + what);
 }
@@ -132,7 +143,8 @@ void decode(const Json& json, T& value) {
 }
 inline void decode(const Json& json, double& value) {
     const std::string text = text_of(json);
-    expect(std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc(), "a number");
+    expect(std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc(),
+           "a number");
 }
 inline void decode(const Json& json, std::string& value) { value = text_of(json); }
 inline void decode(const Json& json, base::Duration& value) {
@@ -188,7 +200,8 @@ template <class T>
 void decode(const Json& json, std::map<std::string, T>& values) {
     expect(json.is_object(), "an object");
     values.clear();
-    for (const auto& member : json.get_object()) decode(member.value(), values[std::string(member.key().data(), member.key().size())]);
+    for (const auto& member : json.get_object())
+        decode(member.value(), values[std::string(member.key().data(), member.key().size())]);
 }
 template <class T>
 void decode(const Json& json, answer::Fact<T>& fact) {
@@ -214,7 +227,8 @@ void from_text(const std::string& text, T& value) {
     boost::json::parse_options options;
     options.allow_invalid_utf8 = true;  // servers send it, and it is kept as it came
     boost::json::error_code error;
-    const Json json = boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
+    const Json json =
+        boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
     if (error) throw Unreadable(error.message());
     decode(json, value);
 }

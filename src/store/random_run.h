@@ -22,20 +22,34 @@ public:
         return static_cast<E>(random_.below(count));
     }
     bool flag() { return random_.chance(0.5); }
-    std::int64_t integer() { return flag() ? static_cast<std::int64_t>(random_.next()) : static_cast<std::int64_t>(random_.below(1000)) - 3; }
+    std::int64_t integer() {
+        return flag() ? static_cast<std::int64_t>(random_.next())
+                      : static_cast<std::int64_t>(random_.below(1000)) - 3;
+    }
     int small() { return static_cast<int>(integer()); }
     double number() {
-        constexpr std::array<double, 6> kEdges = {0.0, 0.1, -1e-300, 1e300, std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()};
+        constexpr std::array<double, 6> kEdges = {0.0,
+                                                  0.1,
+                                                  -1e-300,
+                                                  1e300,
+                                                  std::numeric_limits<double>::denorm_min(),
+                                                  std::numeric_limits<double>::max()};
         return flag() ? kEdges[random_.below(kEdges.size())] : random_.normal() * 1e5;
     }
     base::Duration time() { return base::Duration(integer()); }
     base::Tokens tokens() { return {integer()}; }
     base::Bytes bytes() { return {integer()}; }
     std::string text() {
-        static const std::array<std::string, 7> kPieces = {
-            "", "ends.", "\xff\xfe broken \xc3", std::string("nul\0inside", 10), "\"quote\\\n\r\t\x01", "größer 漢字 🙂", "\xed\xa0\x80"};
+        static const std::array<std::string, 7> kPieces = {"",
+                                                           "ends.",
+                                                           "\xff\xfe broken \xc3",
+                                                           std::string("nul\0inside", 10),
+                                                           "\"quote\\\n\r\t\x01",
+                                                           "größer 漢字 🙂",
+                                                           "\xed\xa0\x80"};
         std::string made;
-        for (auto pieces = random_.below(3); pieces > 0; --pieces) made += kPieces[random_.below(kPieces.size())];
+        for (auto pieces = random_.below(3); pieces > 0; --pieces)
+            made += kPieces[random_.below(kPieces.size())];
         return made;
     }
     template <class Make>
@@ -65,8 +79,10 @@ public:
 
     Message message() { return {text(), text()}; }
     Prompt prompt() {
-        Check check{maybe([&] { return small(); }), list([&] { return text(); }), flag(), maybe([&] { return text(); }), maybe([&] { return text(); })};
-        return {text(), list([&] { return message(); }), maybe([&] { return tokens(); }), check, list([&] { return text(); })};
+        Check check{maybe([&] { return small(); }), list([&] { return text(); }), flag(),
+                    maybe([&] { return text(); }), maybe([&] { return text(); })};
+        return {text(), list([&] { return message(); }), maybe([&] { return tokens(); }), check,
+                list([&] { return text(); })};
     }
     Experiment experiment() {
         return {list([&] { return small(); }),
@@ -81,7 +97,9 @@ public:
                 moment(),
                 moment(),
                 time(),
-                list([&] { return Experiment::Step{text(), text(), small(), small(), small(), small()}; }),
+                list([&] {
+                    return Experiment::Step{text(), text(), small(), small(), small(), small()};
+                }),
                 maybe([&] { return text(); })};
     }
     ServerFacts server() {
@@ -101,7 +119,9 @@ public:
     }
     Sample sample() {
         const auto real = [&] { return maybe([&] { return number(); }); };
-        return {time(), text(), real(), real(), real(), real(), real(), real(), map([&] { return number(); })};
+        return {time(), text(), real(),
+                real(), real(), real(),
+                real(), real(), map([&] { return number(); })};
     }
     ServerError error() {
         return {maybe([&] { return small(); }), text(), text(), text(), pick<ErrorPlace>(3)};
@@ -144,22 +164,30 @@ public:
         r.text = text(), r.reasoning = text(), r.tool_calls = text();
         r.text_events = integer(), r.comments = integer(), r.unread_events = integer();
         r.response_id = text(), r.response_model = text();
-        r.end = {maybe([&] { return text(); }), maybe([&] { return error(); }), flag(), pick<Transport>(7)};
+        r.end = {maybe([&] { return text(); }), maybe([&] { return error(); }), flag(),
+                 pick<Transport>(7)};
         r.disconnect = {pick<Disconnect::By>(4), pick<Disconnect::Kind>(3), integer()};
         r.server_errors = list([&] { return error(); });
         r.stop_details = map([&] { return text(); });
         r.finish_events = small();
         for (auto* field :
-             {&r.requested_max_tokens, &r.effective_max_tokens, &r.prompt_tokens, &r.cached_tokens, &r.output_tokens, &r.reasoning_tokens, &r.counted_tokens})
+             {&r.requested_max_tokens, &r.effective_max_tokens, &r.prompt_tokens, &r.cached_tokens,
+              &r.output_tokens, &r.reasoning_tokens, &r.counted_tokens})
             *field = fact([&] { return tokens(); });
-        for (auto* field : {&r.queue_ms, &r.prompt_ms, &r.client_deadline_ms, &r.gateway_deadline_ms, &r.server_deadline_ms, &r.paused_ms})
+        for (auto* field : {&r.queue_ms, &r.prompt_ms, &r.client_deadline_ms,
+                            &r.gateway_deadline_ms, &r.server_deadline_ms, &r.paused_ms})
             *field = fact([&] { return number(); });
         r.deadline_fired = pick<DeadlineFired>(4);
         r.preemptions = fact([&] { return integer(); });
-        r.kv_bytes = fact([&] { return bytes(); }), r.memory_free_bytes = fact([&] { return bytes(); });
+        r.kv_bytes = fact([&] { return bytes(); }),
+        r.memory_free_bytes = fact([&] { return bytes(); });
         r.fullstop_cause = maybe([&] { return text(); });
-        r.shape = {flag(), flag(), flag(), flag(), flag(), maybe([&] { return integer(); }), maybe([&] { return integer(); })};
-        r.capture = {text(), list([&] { return Capture::Arrival{time(), random_.next()}; }), flag()};
+        r.shape = {
+            flag(), flag(), flag(), flag(), flag(), maybe([&] { return integer(); }), maybe([&] {
+                return integer();
+            })};
+        r.capture = {text(), list([&] { return Capture::Arrival{time(), random_.next()}; }),
+                     flag()};
         return r;
     }
 

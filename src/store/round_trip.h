@@ -1,5 +1,6 @@
-// For tests: what every kind of store owes. A run that was stored comes back exactly, every field of it. The comparison unpacks
-// every structure by structured bindings, so a field added to one breaks the build of these tests.
+// For tests: what every kind of store owes. A run that was stored comes back exactly, every field
+// of it. The comparison unpacks every structure by structured bindings, so a field added to one
+// breaks the build of these tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +27,11 @@ template <class T>
 inline bool same(const std::vector<T>& a, const std::vector<T>& b) {
     return std::ranges::equal(a, b, [](const T& x, const T& y) { return same(x, y); });
 }
-inline bool same(const std::map<std::string, ServerFacts>& a, const std::map<std::string, ServerFacts>& b) {
-    return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+inline bool same(const std::map<std::string, ServerFacts>& a,
+                 const std::map<std::string, ServerFacts>& b) {
+    return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
+        return x.first == y.first && same(x.second, y.second);
+    });
 }
 inline bool same(const Arm& a, const Arm& b) {
     const auto& [a1, a2, a3] = a;
@@ -42,17 +46,21 @@ inline bool same(const Timeline& a, const Timeline& b) {
 }
 inline bool same(const Capture& a, const Capture& b) {
     const auto& [bytes, arrivals, truncated] = a;
-    return bytes == b.bytes && truncated == b.truncated && std::ranges::equal(arrivals, b.arrivals, [](const Capture::Arrival& x, const Capture::Arrival& y) {
-               const auto& [at, end] = x;
-               return at == y.at && end == y.end;
-           });
+    return bytes == b.bytes && truncated == b.truncated &&
+           std::ranges::equal(arrivals, b.arrivals,
+                              [](const Capture::Arrival& x, const Capture::Arrival& y) {
+                                  const auto& [at, end] = x;
+                                  return at == y.at && end == y.end;
+                              });
 }
 inline bool same(const Record& a, const Record& b) {
     const auto tie = [](const Record& r) {
-        const auto& [a1, timeline, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28,
-                     a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, capture] = r;
-        return std::tie(a1, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30,
-                        a31, a32, a33, a34, a35, a36, a37, a38);
+        const auto& [a1, timeline, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16,
+                     a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32,
+                     a33, a34, a35, a36, a37, a38, capture] = r;
+        return std::tie(a1, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18,
+                        a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33,
+                        a34, a35, a36, a37, a38);
     };
     return tie(a) == tie(b) && same(a.timeline, b.timeline) && same(a.capture, b.capture);
 }
@@ -79,9 +87,11 @@ inline bool same(const Experiment& a, const Experiment& b) {
 }
 /// Names what differs; "" when nothing does.
 inline std::string difference(const Run& a, const Run& b) {
-    const auto& [id, started, elapsed, version, build, url, model, api, experiment, arms, before, after, records, samples, interrupted, notes] = a;
+    const auto& [id, started, elapsed, version, build, url, model, api, experiment, arms, before,
+                 after, records, samples, interrupted, notes] = a;
     if (std::tie(id, started.unix_ns, elapsed, version, build, url, model, api) !=
-        std::tie(b.id, b.started.unix_ns, b.elapsed, b.fullstop_version, b.fullstop_build, b.url, b.model, b.api))
+        std::tie(b.id, b.started.unix_ns, b.elapsed, b.fullstop_version, b.fullstop_build, b.url,
+                 b.model, b.api))
         return "head";
     if (!same(experiment, b.experiment)) return "experiment";
     if (!same(arms, b.arms)) return "arms";
@@ -103,8 +113,10 @@ inline void any_run_comes_back_exactly_as_it_was_stored(Store& writer, const Sto
         answer::Run run = answer::RandomRun(seed).run();
         run.id += "-" + std::to_string(++cases);  // a seed may come twice
         RC_ASSERT(writer.begin_run(run).has_value());
-        for (const answer::Record& record : run.records) RC_ASSERT(writer.add_record(run.id, record).has_value());
-        for (const answer::Sample& sample : run.samples) RC_ASSERT(writer.add_sample(run.id, sample).has_value());
+        for (const answer::Record& record : run.records)
+            RC_ASSERT(writer.add_record(run.id, record).has_value());
+        for (const answer::Sample& sample : run.samples)
+            RC_ASSERT(writer.add_sample(run.id, sample).has_value());
         RC_ASSERT(writer.finish_run(run).has_value());
         RC_ASSERT(answer::difference(reader.load(run.id, Captures::kLoaded).value(), run) == "");
     });

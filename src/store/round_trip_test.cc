@@ -1,4 +1,5 @@
-// The comparison that the stores' tests rest on, and the tables that are made from the lists of columns.
+// The comparison that the stores' tests rest on, and the tables that are made from the lists of
+// columns.
 #include "store/round_trip.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,12 @@ TEST(RoundTrip, TheComparisonItselfSeesEveryKindOfDifference) {
 
 TEST(RoundTrip, AStepIsKeptWithItsRepeatsAndOneThatWasStoredWithoutThemIsRead) {
     answer::Experiment experiment;
-    experiment.order = {{.arm = "deployed", .phase = "level", .concurrency = 8, .first_repeat = 2, .repeats = 5, .seeds = 3}};
+    experiment.order = {{.arm = "deployed",
+                         .phase = "level",
+                         .concurrency = 8,
+                         .first_repeat = 2,
+                         .repeats = 5,
+                         .seeds = 3}};
     answer::Experiment read;
     from_text(to_text(experiment), read);
     EXPECT_EQ(read.order, experiment.order);
@@ -37,12 +43,20 @@ TEST(RoundTrip, AStepIsKeptWithItsRepeatsAndOneThatWasStoredWithoutThemIsRead) {
 }
 
 TEST(Schema, TablesAreMadeFromTheListsOfColumns) {
-    const std::string sql = create_statements({.integer = "INT", .real = "FLOAT", .text = "STRING", .blob = "BYTES", .number = "COUNTER", .suffix = " STRICT"});
-    EXPECT_THAT(sql, testing::HasSubstr("CREATE TABLE runs (\n    id STRING PRIMARY KEY NOT NULL,\n"));
-    EXPECT_THAT(sql, testing::HasSubstr("    run STRING NOT NULL REFERENCES runs(id) ON DELETE CASCADE,\n"));
+    const std::string sql = create_statements({.integer = "INT",
+                                               .real = "FLOAT",
+                                               .text = "STRING",
+                                               .blob = "BYTES",
+                                               .number = "COUNTER",
+                                               .suffix = " STRICT"});
+    EXPECT_THAT(sql,
+                testing::HasSubstr("CREATE TABLE runs (\n    id STRING PRIMARY KEY NOT NULL,\n"));
+    EXPECT_THAT(sql, testing::HasSubstr(
+                         "    run STRING NOT NULL REFERENCES runs(id) ON DELETE CASCADE,\n"));
     EXPECT_THAT(sql, testing::HasSubstr("    reason STRING, -- raw word of the server\n"));
     EXPECT_THAT(sql, testing::HasSubstr("    seq COUNTER,\n"));
-    EXPECT_THAT(sql, testing::HasSubstr(") STRICT;\nCREATE INDEX samples_by_run ON samples(run);\n"));
+    EXPECT_THAT(sql,
+                testing::HasSubstr(") STRICT;\nCREATE INDEX samples_by_run ON samples(run);\n"));
     EXPECT_EQ(tables().size(), 3U);
 }
 

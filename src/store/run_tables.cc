@@ -1,4 +1,5 @@
-// Statements are built once, from the lists of columns; SQL that stands here as text names columns only to look for runs.
+// Statements are built once, from the lists of columns; SQL that stands here as text names columns
+// only to look for runs.
 #include "store/run_tables.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ template <class Columns>
 Statement insert_into(const char* table, const Columns& columns) {
     std::string names, places;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        fmt::format_to(std::back_inserter(names), "{}{}", i == 0 ? "" : ", ", columns[i].facts.name);
+        fmt::format_to(std::back_inserter(names), "{}{}", i == 0 ? "" : ", ",
+                       columns[i].facts.name);
         fmt::format_to(std::back_inserter(places), "{}${}", i == 0 ? "" : ", ", i + 1);
     }
     return {fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, places)};
@@ -47,7 +49,8 @@ public:
     }
     const Statement& statement() const { return statement_; }
     void read(const Row& row, Read& to) const {
-        for (std::size_t i = 0; i < columns_.size(); ++i) columns_[i]->read(row, static_cast<int>(i), to);
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            columns_[i]->read(row, static_cast<int>(i), to);
     }
 
 private:
@@ -73,14 +76,19 @@ void read_records(Database& database, answer::Run& run, Captures captures) {
     constexpr const char* kFrom = "FROM records WHERE run = $1 ORDER BY seq";
     static const Selection<RecordRow, answer::Record> whole(record_columns(), kAll, kFrom);
     static const Selection<RecordRow, answer::Record> without(
-        record_columns(), [](const RecordColumn& column) { return column.use != RecordColumn::Use::kCapture; }, kFrom);
+        record_columns(),
+        [](const RecordColumn& column) { return column.use != RecordColumn::Use::kCapture; },
+        kFrom);
     const auto& selection = captures == Captures::kLoaded ? whole : without;
-    database.select(selection.statement(), std::array{Value(Text{run.id})}, [&](const Row& row) { selection.read(row, run.records.emplace_back()); });
+    database.select(selection.statement(), std::array{Value(Text{run.id})},
+                    [&](const Row& row) { selection.read(row, run.records.emplace_back()); });
 }
 
 void read_samples(Database& database, answer::Run& run) {
-    static const Selection<SampleRow, answer::Sample> selection(sample_columns(), kAll, "FROM samples WHERE run = $1 ORDER BY seq");
-    database.select(selection.statement(), std::array{Value(Text{run.id})}, [&](const Row& row) { selection.read(row, run.samples.emplace_back()); });
+    static const Selection<SampleRow, answer::Sample> selection(
+        sample_columns(), kAll, "FROM samples WHERE run = $1 ORDER BY seq");
+    database.select(selection.statement(), std::array{Value(Text{run.id})},
+                    [&](const Row& row) { selection.read(row, run.samples.emplace_back()); });
 }
 
 /// What can still be said of a run whose process died.
@@ -88,7 +96,10 @@ void mark_unfinished(answer::Run& run) {
     run.interrupted = true;
     for (const answer::Record& record : run.records)
         if (record.timeline.ended) run.elapsed = std::max(run.elapsed, *record.timeline.ended);
-    run.notes.push_back(fmt::format("the measuring process ended before the run did: {} answers were stored, those in flight are lost", run.records.size()));
+    run.notes.push_back(
+        fmt::format("the measuring process ended before the run did: {} answers were stored, those "
+                    "in flight are lost",
+                    run.records.size()));
 }
 
 /// SET name = $1, ... WHERE id = the last one.
@@ -98,7 +109,8 @@ Statement update_statement() {
     for (const RunColumn& column : run_columns())
         if (column.use == RunColumn::Use::kChanges) {
             ++count;
-            fmt::format_to(std::back_inserter(set), "{}{} = ${}", count == 1 ? "" : ", ", column.facts.name, count);
+            fmt::format_to(std::back_inserter(set), "{}{} = ${}", count == 1 ? "" : ", ",
+                           column.facts.name, count);
         }
     return {fmt::format("UPDATE runs SET {} WHERE id = ${}", set, count + 1)};
 }
@@ -134,7 +146,8 @@ void update_run(Database& database, const answer::Run& run, bool finished) {
 std::vector<std::string> matching_runs(Database& database, std::string_view id) {
     static const Statement newest{"SELECT id FROM runs ORDER BY started_ns DESC, id DESC LIMIT 1"};
     static const Statement alike{
-        "SELECT id FROM runs WHERE id = $1 OR substr(id, 1, length(CAST($1 AS TEXT))) = $1 ORDER BY CASE WHEN id = $1 THEN 0 ELSE 1 END LIMIT 2"};
+        "SELECT id FROM runs WHERE id = $1 OR substr(id, 1, length(CAST($1 AS TEXT))) = $1 ORDER "
+        "BY CASE WHEN id = $1 THEN 0 ELSE 1 END LIMIT 2"};
     std::vector<std::string> found;
     const auto keep = [&](const Row& row) { found.push_back(row.text(0)); };
     if (id == "last")
@@ -154,10 +167,12 @@ base::Error not_one_run(std::string_view id, std::size_t found, const std::strin
 }
 
 answer::Run read_run(Database& database, const std::string& id, Captures captures) {
-    static const Selection<RunRow, ReadRun> selection(run_columns(), kAll, "FROM runs WHERE id = $1");
+    static const Selection<RunRow, ReadRun> selection(run_columns(), kAll,
+                                                      "FROM runs WHERE id = $1");
     ReadRun read;
     const Moment moment(database);
-    database.select(selection.statement(), std::array{Value(Text{id})}, [&](const Row& row) { selection.read(row, read); });
+    database.select(selection.statement(), std::array{Value(Text{id})},
+                    [&](const Row& row) { selection.read(row, read); });
     expect(read.run.id == id, "the run that was just found");
     read_records(database, read.run, captures);
     read_samples(database, read.run);
@@ -167,7 +182,8 @@ answer::Run read_run(Database& database, const std::string& id, Captures capture
 
 std::vector<RunEntry> list_runs(Database& database) {
     static const Statement statement{
-        "SELECT id, started_ns, elapsed_ns, url, model, (SELECT count(*) FROM records WHERE run = runs.id), finished, interrupted FROM runs "
+        "SELECT id, started_ns, elapsed_ns, url, model, (SELECT count(*) FROM records WHERE run = "
+        "runs.id), finished, interrupted FROM runs "
         "ORDER BY started_ns DESC, id DESC"};
     std::vector<RunEntry> entries;
     database.select(statement, {}, [&](const Row& row) {
@@ -184,9 +200,13 @@ std::vector<RunEntry> list_runs(Database& database) {
 }
 
 RowCounts count_rows(Database& database, std::string_view run_id) {
-    static const Statement statement{"SELECT (SELECT count(*) FROM records WHERE run = $1), (SELECT count(*) FROM samples WHERE run = $1)"};
+    static const Statement statement{
+        "SELECT (SELECT count(*) FROM records WHERE run = $1), (SELECT count(*) FROM samples WHERE "
+        "run = $1)"};
     RowCounts counts;
-    database.select(statement, std::array{Value(Text{run_id})}, [&](const Row& row) { counts = {.records = row.integer(0), .samples = row.integer(1)}; });
+    database.select(statement, std::array{Value(Text{run_id})}, [&](const Row& row) {
+        counts = {.records = row.integer(0), .samples = row.integer(1)};
+    });
     return counts;
 }
 

@@ -1,5 +1,6 @@
-// Runs as rows of any database: what is written, looked for and read, in statements that are made from the lists of columns.
-// Transactions and errors are the adapter's: everything throws what the database throws, or Unreadable.
+// Runs as rows of any database: what is written, looked for and read, in statements that are made
+// from the lists of columns. Transactions and errors are the adapter's: everything throws what the
+// database throws, or Unreadable.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ void insert_sample(Database& database, std::string_view run_id, const answer::Sa
 /// What changes while a run goes on. `finished`: from now on it counts as complete.
 void update_run(Database& database, const answer::Run& run, bool finished);
 
-/// `id` itself, the run that alone begins with it, or for "last" the newest. Empty: none. Two: several begin with it.
+/// `id` itself, the run that alone begins with it, or for "last" the newest. Empty: none. Two:
+/// several begin with it.
 std::vector<std::string> matching_runs(Database& database, std::string_view id);
 /// When it is not exactly one: the user's mistake in words.
 base::Error not_one_run(std::string_view id, std::size_t found, const std::string& store_name);

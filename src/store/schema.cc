@@ -51,12 +51,14 @@ std::string create_statements(const Dialect& dialect) {
         if (table.numbered) fmt::format_to(put, "    seq {},\n", dialect.number);
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
             const ColumnFacts& column = table.columns[i];
-            fmt::format_to(put, "    {} {}{}{}", column.name, type_of(column.type, dialect), rule_of(column.rule), i + 1 < table.columns.size() ? "," : "");
+            fmt::format_to(put, "    {} {}{}{}", column.name, type_of(column.type, dialect),
+                           rule_of(column.rule), i + 1 < table.columns.size() ? "," : "");
             if (*column.meaning != '\0') fmt::format_to(put, " -- {}", column.meaning);
             sql += '\n';
         }
         fmt::format_to(put, "){};\n", dialect.suffix);
-        if (table.numbered) fmt::format_to(put, "CREATE INDEX {0}_by_run ON {0}(run);\n", table.name);
+        if (table.numbered)
+            fmt::format_to(put, "CREATE INDEX {0}_by_run ON {0}(run);\n", table.name);
     }
     return sql;
 }

@@ -1,5 +1,6 @@
-// Where runs are kept, whatever keeps them: written answer by answer, read back exactly as it was recorded, so that a stored
-// run can be judged again. It stores no verdict and no secret; deleting old runs is the user's. One Store belongs to one thread.
+// Where runs are kept, whatever keeps them: written answer by answer, read back exactly as it was
+// recorded, so that a stored run can be judged again. It stores no verdict and no secret; deleting
+// old runs is the user's. One Store belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -47,17 +48,24 @@ public:
 
     /// Everything of `run` but its records and samples. The id must be new.
     virtual base::Result<void> begin_run(const answer::Run& run) = 0;
-    /// In the order in which answers end. An error: this one is not kept; what was taken before is, and the caller may go on.
-    virtual base::Result<void> add_record(std::string_view run_id, const answer::Record& record) = 0;
-    virtual base::Result<void> add_sample(std::string_view run_id, const answer::Sample& sample) = 0;
-    /// Everything that changed since begin_run but records and samples: extensions of the order, elapsed, notes, facts.
+    /// In the order in which answers end. An error: this one is not kept; what was taken before is,
+    /// and the caller may go on.
+    virtual base::Result<void> add_record(std::string_view run_id,
+                                          const answer::Record& record) = 0;
+    virtual base::Result<void> add_sample(std::string_view run_id,
+                                          const answer::Sample& sample) = 0;
+    /// Everything that changed since begin_run but records and samples: extensions of the order,
+    /// elapsed, notes, facts.
     virtual base::Result<void> update_run(const answer::Run& run) = 0;
-    /// update_run, and from now on the run counts as complete. An error also when anything that was taken could not be written.
+    /// update_run, and from now on the run counts as complete. An error also when anything that was
+    /// taken could not be written.
     virtual base::Result<void> finish_run(const answer::Run& run) = 0;
 
-    /// `id`, a beginning of an id that only one run has, or "last". A run whose process died is marked interrupted, with a
-    /// note, and its elapsed time is that of its last answer. Raw bytes are most of a store, and judge needs none.
-    virtual base::Result<answer::Run> load(std::string_view id, Captures captures = Captures::kLeft) const = 0;
+    /// `id`, a beginning of an id that only one run has, or "last". A run whose process died is
+    /// marked interrupted, with a note, and its elapsed time is that of its last answer. Raw bytes
+    /// are most of a store, and judge needs none.
+    virtual base::Result<answer::Run> load(std::string_view id,
+                                           Captures captures = Captures::kLeft) const = 0;
     /// Newest first.
     virtual base::Result<std::vector<RunEntry>> list() const = 0;
 

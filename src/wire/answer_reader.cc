@@ -1,4 +1,5 @@
-// Joins the layers: framing -> body form -> JSON event -> dialect -> Record, and weighs the end when it comes.
+// Joins the layers: framing -> body form -> JSON event -> dialect -> Record, and weighs the end
+// when it comes.
 #include "wire/answer_reader.h"
 
 #include <algorithm>
@@ -31,13 +32,17 @@ std::string_view trim(std::string_view text) {
 struct AnswerReader::State final : BodySink {
     State(Record& target, Input kind) : record(&target), transcript(target), input(kind) {
         if (record->request.max_tokens && !record->requested_max_tokens)
-            record->requested_max_tokens = answer::Fact<base::Tokens>::measured(*record->request.max_tokens, "the limit in the request");
+            record->requested_max_tokens = answer::Fact<base::Tokens>::measured(
+                *record->request.max_tokens, "the limit in the request");
     }
 
     void keep(std::string_view bytes, base::Duration at) {
         answer::Capture& capture = record->capture;
         received += static_cast<std::int64_t>(bytes.size());
-        const std::size_t room = capture.arrivals.size() < kMaxArrivals ? kMaxCaptureBytes - std::min(kMaxCaptureBytes, capture.bytes.size()) : 0;
+        const std::size_t room =
+            capture.arrivals.size() < kMaxArrivals
+                ? kMaxCaptureBytes - std::min(kMaxCaptureBytes, capture.bytes.size())
+                : 0;
         capture.truncated = capture.truncated || bytes.size() > room;
         if (room == 0) return;
         capture.bytes.append(bytes.substr(0, room));
@@ -48,7 +53,8 @@ struct AnswerReader::State final : BodySink {
     }
 
     std::string_view full() const {
-        if (received - at_last_text > kMaxQuietBytes) return "the part of the answer without any text is larger than 32 MiB";
+        if (received - at_last_text > kMaxQuietBytes)
+            return "the part of the answer without any text is larger than 32 MiB";
         if (received > kMaxAnswerBytes) return "the answer is larger than 512 MiB";
         return transcript.full();
     }
@@ -74,7 +80,8 @@ struct AnswerReader::State final : BodySink {
         record->headers = head.headers;
         record->http_version = head.version;
         record->timeline.headers = now;
-        if (const auto type = head.headers.find("content-type"); type != head.headers.end()) body.expect(type->second);
+        if (const auto type = head.headers.find("content-type"); type != head.headers.end())
+            body.expect(type->second);
         read_headers(*record);
     }
 
@@ -83,7 +90,8 @@ struct AnswerReader::State final : BodySink {
         body.feed(piece, *this);
     }
 
-    // BodySink ---------------------------------------------------------------------------------------------------------
+    // BodySink
+    // ---------------------------------------------------------------------------------------------------------
     void on_event(std::string_view name, std::string_view data) override {
         data = trim(data);
         if (data.empty()) return;
@@ -100,10 +108,12 @@ struct AnswerReader::State final : BodySink {
         if (!record->timeline.first_comment) record->timeline.first_comment = now;
     }
 
-    void on_unknown_field(std::string_view name, std::string_view value, std::string_view line) override {
+    void on_unknown_field(std::string_view name, std::string_view value,
+                          std::string_view line) override {
         transcript.begin_event(now);
         const bool bare_json = line.front() == '{' || line.front() == '[';
-        if (const JsonValue event = json.read(bare_json ? line : value); event.present()) return read(event, name == "error");
+        if (const JsonValue event = json.read(bare_json ? line : value); event.present())
+            return read(event, name == "error");
         if (name != "error") return on_unread(line);
         transcript.error({std::nullopt, {}, {}, std::string(value), answer::ErrorPlace::kStream});
     }
@@ -129,7 +139,8 @@ struct AnswerReader::State final : BodySink {
         if (record->text_events > before) at_last_text = received;
     }
 
-    // The end ----------------------------------------------------------------------------------------------------------
+    // The end
+    // ----------------------------------------------------------------------------------------------------------
     Transport transport(StreamEnd::Kind kind) const {
         const bool framed = input == Input::kHttp;
         if (framed && framing.complete() && !body.overflowed()) return Transport::kClean;
@@ -146,12 +157,16 @@ struct AnswerReader::State final : BodySink {
     }
 
     Disconnect disconnect(StreamEnd::Kind kind) const {
-        if (input == Input::kHttp && framing.complete()) return {Disconnect::By::kNone, Disconnect::Kind::kNone, received};
+        if (input == Input::kHttp && framing.complete())
+            return {Disconnect::By::kNone, Disconnect::Kind::kNone, received};
         switch (kind) {
-            case StreamEnd::Kind::kFin: return {Disconnect::By::kPeer, Disconnect::Kind::kFin, received};
-            case StreamEnd::Kind::kRst: return {Disconnect::By::kPeer, Disconnect::Kind::kRst, received};
+            case StreamEnd::Kind::kFin:
+                return {Disconnect::By::kPeer, Disconnect::Kind::kFin, received};
+            case StreamEnd::Kind::kRst:
+                return {Disconnect::By::kPeer, Disconnect::Kind::kRst, received};
             case StreamEnd::Kind::kTimedOut:
-            case StreamEnd::Kind::kClosedByUs: return {Disconnect::By::kUs, Disconnect::Kind::kFin, received};
+            case StreamEnd::Kind::kClosedByUs:
+                return {Disconnect::By::kUs, Disconnect::Kind::kFin, received};
             case StreamEnd::Kind::kUnknown: break;
         }
         return {Disconnect::By::kUnknown, Disconnect::Kind::kNone, received};
@@ -170,33 +185,49 @@ struct AnswerReader::State final : BodySink {
         derive_queue();
     }
 
-    /// One JSON text that was a whole answer (or a whole error), and that the framing does not contradict.
+    /// One JSON text that was a whole answer (or a whole error), and that the framing does not
+    /// contradict.
     bool is_whole_json() const {
         const Transport end = record->end.transport;
-        if (documents != 1 || transcript.saw_partial() || record->unread_events > 0 || body.form() == BodyForm::kSse) return false;
+        if (documents != 1 || transcript.saw_partial() || record->unread_events > 0 ||
+            body.form() == BodyForm::kSse)
+            return false;
         if (end != Transport::kClean && end != Transport::kUnknown) return false;
         const auto type = record->headers.find("content-type");
-        const bool lines = type != record->headers.end() && type->second.find("ndjson") != std::string::npos;
+        const bool lines =
+            type != record->headers.end() && type->second.find("ndjson") != std::string::npos;
         return !(lines && transcript.saw_error_only());
     }
 
-    /// A failure that no JSON spoke of: HTTP status alone, an HTML page where an answer was due, a limit of ours.
+    /// A failure that no JSON spoke of: HTTP status alone, an HTML page where an answer was due, a
+    /// limit of ours.
     void name_failure() {
-        const auto named = [&](std::string text) { transcript.error({record->status, {}, {}, std::move(text), answer::ErrorPlace::kHttp}); };
-        if (framing.overflowed()) return named("the response head is larger than " + std::to_string(kMaxHeadBytes) + " bytes");
-        if (body.overflowed()) return named("one event is larger than " + std::to_string(kMaxEventBytes) + " bytes");
+        const auto named = [&](std::string text) {
+            transcript.error({record->status, {}, {}, std::move(text), answer::ErrorPlace::kHttp});
+        };
+        if (framing.overflowed())
+            return named("the response head is larger than " + std::to_string(kMaxHeadBytes) +
+                         " bytes");
+        if (body.overflowed())
+            return named("one event is larger than " + std::to_string(kMaxEventBytes) + " bytes");
         if (record->end.error) return;
         const bool no_answer = body.form() == BodyForm::kOther && record->unread_events > 0;
-        if (no_answer || transcript.failed()) named(unread_start.empty() ? framing.head().phrase : unread_start);
+        if (no_answer || transcript.failed())
+            named(unread_start.empty() ? framing.head().phrase : unread_start);
     }
 
-    /// llama-server reports no queue time, but what its own prefill and one token do not explain of TTFT was waiting.
+    /// llama-server reports no queue time, but what its own prefill and one token do not explain of
+    /// TTFT was waiting.
     void derive_queue() {
         const auto per_token = record->stop_details.find("timings.predicted_per_token_ms");
         const auto ttft = record->ttft();
-        if (record->queue_ms || per_token == record->stop_details.end() || !ttft || !record->prompt_ms) return;
-        const double queue = base::to_ms(*ttft) - *record->prompt_ms - std::strtod(per_token->second.c_str(), nullptr);
-        record->queue_ms = answer::Fact<double>::derived(std::max(0.0, queue), "TTFT - timings.prompt_ms - timings.predicted_per_token_ms");
+        if (record->queue_ms || per_token == record->stop_details.end() || !ttft ||
+            !record->prompt_ms)
+            return;
+        const double queue = base::to_ms(*ttft) - *record->prompt_ms -
+                             std::strtod(per_token->second.c_str(), nullptr);
+        record->queue_ms = answer::Fact<double>::derived(
+            std::max(0.0, queue), "TTFT - timings.prompt_ms - timings.predicted_per_token_ms");
     }
 
     Record* record;
@@ -213,7 +244,8 @@ struct AnswerReader::State final : BodySink {
     bool ended = false;
 };
 
-AnswerReader::AnswerReader(Record& record, Input input) : state_(std::make_unique<State>(record, input)) {}
+AnswerReader::AnswerReader(Record& record, Input input)
+    : state_(std::make_unique<State>(record, input)) {}
 AnswerReader::~AnswerReader() = default;
 AnswerReader::AnswerReader(AnswerReader&&) noexcept = default;
 AnswerReader& AnswerReader::operator=(AnswerReader&&) noexcept = default;
@@ -232,11 +264,15 @@ void AnswerReader::end(StreamEnd end, base::Duration at) {
     state_->record->shape = shape_of(state_->record->capture.bytes);
 }
 
-bool AnswerReader::complete() const { return state_->input == Input::kHttp && state_->framing.complete(); }
+bool AnswerReader::complete() const {
+    return state_->input == Input::kHttp && state_->framing.complete();
+}
 std::optional<answer::Api> AnswerReader::dialect() const { return state_->transcript.dialect(); }
 OwnEnd AnswerReader::own_end() const { return state_->transcript.own_end(); }
 std::size_t AnswerReader::held_bytes() const { return state_->body.held_bytes(); }
 std::string_view AnswerReader::full() const { return state_->full(); }
-bool AnswerReader::overflowed() const { return state_->framing.overflowed() || state_->body.overflowed(); }
+bool AnswerReader::overflowed() const {
+    return state_->framing.overflowed() || state_->body.overflowed();
+}
 
 }  // namespace fullstop::wire

@@ -1,5 +1,5 @@
-// Decides from the first few bytes. JSON is first taken for JSON lines: only when the first line is no JSON text of
-// its own (a pretty-printed body) the rest is waited for.
+// Decides from the first few bytes. JSON is first taken for JSON lines: only when the first line is
+// no JSON text of its own (a pretty-printed body) the rest is waited for.
 #include "wire/body_reader.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ BodyForm form_of(std::string_view start, bool sse_announced) {
     if (start.front() == '{' || start.front() == '[') return BodyForm::kJson;
     if (start.front() == ':') return BodyForm::kSse;
     const std::string_view name = start.substr(0, start.find_first_of(":\r\n"));
-    const bool known = std::ranges::find(kFields, name) != kFields.end() && name.size() < start.size() && start[name.size()] == ':';
+    const bool known = std::ranges::find(kFields, name) != kFields.end() &&
+                       name.size() < start.size() && start[name.size()] == ':';
     return known || (sse_announced && start.front() != '<') ? BodyForm::kSse : BodyForm::kOther;
 }
 
@@ -41,7 +42,8 @@ void BodyReader::decide(bool last, BodySink& sink) {
     std::string_view start = start_;
     if (start.starts_with(kByteOrderMark)) start.remove_prefix(kByteOrderMark.size());
     start.remove_prefix(std::min(start.size(), start.find_first_not_of(" \t\r\n")));
-    const bool clear = !start.empty() && (start.front() == '{' || start.front() == '[' || start.front() == ':');
+    const bool clear =
+        !start.empty() && (start.front() == '{' || start.front() == '[' || start.front() == ':');
     if (!last && !clear && start.size() < kDecideBytes) {
         overflowed_ = start_.size() > kMaxEventBytes;
         return;
@@ -62,7 +64,8 @@ void BodyReader::take(std::string_view piece, BodySink& sink) {
             overflowed_ = start_.size() > kMaxEventBytes;
             break;
         case BodyForm::kOther:
-            if (start_.size() < kMaxErrorTextBytes) start_.append(piece.substr(0, kMaxErrorTextBytes - start_.size()));
+            if (start_.size() < kMaxErrorTextBytes)
+                start_.append(piece.substr(0, kMaxErrorTextBytes - start_.size()));
             break;
         case BodyForm::kUndecided: break;
     }

@@ -1,5 +1,5 @@
-// Which form a body has — SSE, JSON lines, one JSON text, or something that is no answer — and its parts in that form.
-// Seen from the bytes; the content type only decides where they do not.
+// Which form a body has — SSE, JSON lines, one JSON text, or something that is no answer — and its
+// parts in that form. Seen from the bytes; the content type only decides where they do not.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ enum class BodyForm { kUndecided, kSse, kJsonLines, kJson, kOther };
 
 class BodySink : public SseSink {
 public:
-    /// A line, or the whole of a body, that ought to be JSON. False, and without any effect, when it is not.
+    /// A line, or the whole of a body, that ought to be JSON. False, and without any effect, when
+    /// it is not.
     virtual bool on_json(std::string_view text) = 0;
     /// A part that could not be understood in the form the body has.
     virtual void on_unread(std::string_view text) = 0;

@@ -1,4 +1,5 @@
-// Where the network cuts the bytes says nothing about an answer: any cut gives the same record, for every dialect.
+// Where the network cuts the bytes says nothing about an answer: any cut gives the same record, for
+// every dialect.
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ class SplitInvariance : public testing::TestWithParam<Sample> {};
 
 TEST_P(SplitInvariance, byte_by_byte_gives_the_same_record) {
     const auto& bytes = GetParam().bytes;
-    const auto pieces = read_in_pieces(bytes, every_byte(bytes.size()), AnswerReader::Input::kHttp, StreamEnd::Kind::kFin);
+    const auto pieces = read_in_pieces(bytes, every_byte(bytes.size()), AnswerReader::Input::kHttp,
+                                       StreamEnd::Kind::kFin);
     EXPECT_EQ(describe(pieces), describe(read_all(bytes)));
 }
 
@@ -28,27 +30,33 @@ TEST_P(SplitInvariance, any_cut_gives_the_same_record) {
     EXPECT_TRUE(rc::check(GetParam().name, [&](std::vector<std::size_t> cuts) {
         for (auto& cut : cuts) cut %= bytes.size();
         std::ranges::sort(cuts);
-        RC_ASSERT(describe(read_in_pieces(bytes, cuts, AnswerReader::Input::kHttp, StreamEnd::Kind::kFin)) == whole);
+        RC_ASSERT(describe(read_in_pieces(bytes, cuts, AnswerReader::Input::kHttp,
+                                          StreamEnd::Kind::kFin)) == whole);
     }));
 }
 
 TEST_P(SplitInvariance, any_cut_of_an_answer_that_broke_off_gives_the_same_record) {
     const auto& sample = GetParam().bytes;
     EXPECT_TRUE(rc::check(GetParam().name, [&](std::vector<std::size_t> cuts, std::size_t length) {
-        const std::string_view bytes = std::string_view(sample).substr(0, length % sample.size() + 1);
+        const std::string_view bytes =
+            std::string_view(sample).substr(0, length % sample.size() + 1);
         for (auto& cut : cuts) cut %= bytes.size();
         std::ranges::sort(cuts);
-        RC_ASSERT(describe(read_in_pieces(bytes, cuts, AnswerReader::Input::kHttp, StreamEnd::Kind::kRst)) ==
+        RC_ASSERT(describe(read_in_pieces(bytes, cuts, AnswerReader::Input::kHttp,
+                                          StreamEnd::Kind::kRst)) ==
                   describe(read_all(bytes, AnswerReader::Input::kHttp, StreamEnd::Kind::kRst)));
     }));
 }
 
-INSTANTIATE_TEST_SUITE_P(dialects, SplitInvariance, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(dialects, SplitInvariance, testing::ValuesIn(samples()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(SplitInvarianceOfRealAnswers, byte_by_byte_gives_the_same_record) {
-    for (const auto* name : {"ollama_native_runnerkill9_n1_0.raw", "litellm_fake_close10_n1_0.raw", "direct_stream_n8_0.raw", "haproxy_stall_n1_0.raw"}) {
+    for (const auto* name : {"ollama_native_runnerkill9_n1_0.raw", "litellm_fake_close10_n1_0.raw",
+                             "direct_stream_n8_0.raw", "haproxy_stall_n1_0.raw"}) {
         const std::string bytes = golden(name);
-        const auto pieces = read_in_pieces(bytes, every_byte(bytes.size()), AnswerReader::Input::kHttp, StreamEnd::Kind::kFin);
+        const auto pieces = read_in_pieces(bytes, every_byte(bytes.size()),
+                                           AnswerReader::Input::kHttp, StreamEnd::Kind::kFin);
         EXPECT_EQ(describe(pieces), describe(read_all(bytes))) << name;
     }
 }

@@ -9,14 +9,17 @@ namespace {
 std::optional<std::int64_t> whole_number(std::string_view bytes, std::size_t at) {
     while (at < bytes.size() && bytes[at] == ' ') ++at;
     std::int64_t value = 0;
-    const auto [end, trouble] = std::from_chars(bytes.data() + at, bytes.data() + bytes.size(), value);
+    const auto [end, trouble] =
+        std::from_chars(bytes.data() + at, bytes.data() + bytes.size(), value);
     return trouble == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
 
 answer::StreamShape shape_of(std::string_view bytes) {
-    const auto holds = [&](std::string_view part) { return bytes.find(part) != std::string_view::npos; };
+    const auto holds = [&](std::string_view part) {
+        return bytes.find(part) != std::string_view::npos;
+    };
     answer::StreamShape shape;
     shape.crlf_events = holds("}\r\n\r\ndata:");
     shape.tight_data = holds("\ndata:{");

@@ -9,7 +9,9 @@ namespace {
 using answer::StreamShape;
 
 TEST(StreamShape, OfAnOrdinaryStreamIsEmptyButForItsStamps) {
-    const StreamShape plain = shape_of("data: {\"created\":1700,\"content\":\"a: b\"}\n\ndata: {\"created\": 1709}\n\ndata: [DONE]\n\n");
+    const StreamShape plain = shape_of(
+        "data: {\"created\":1700,\"content\":\"a: b\"}\n\ndata: {\"created\": 1709}\n\ndata: "
+        "[DONE]\n\n");
     StreamShape expected;
     expected.created_first = 1700;
     expected.created_last = 1709;

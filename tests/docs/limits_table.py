@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The tables of limits in docs/security.md are those of the code: each stands between `<!-- limits: FILE -->` and `<!-- end -->`, and is
-made from that file's constants and their comments (what it bounds, then two blanks or more, then what happens at the limit).
+made from that file's constants and their comments: what it bounds, then, on lines that begin with two blanks more, what happens there.
 
   limits_table.py ROOT          fails when a table is not what the code says, or a file of limits has none
   limits_table.py ROOT --write  writes them anew
@@ -39,7 +39,7 @@ def shown(value, kind, name):
 def rows_of(text):
     """Name, value, what it bounds and what happens there, of each constant that is a number."""
     known, comment, rows, used = {}, [], [], False
-    for line in text.splitlines():
+    for line in re.sub(r"(?m)^(inline constexpr [^;\n]*)\n([^;]*;)", r"\1 \2", text).splitlines():
         if line.startswith("///"):
             comment = ([] if used else comment) + [line[3:]]
             used = False
@@ -50,10 +50,9 @@ def rows_of(text):
             continue
         used = True  # several constants in a row may stand below one comment
         kind, rest = found.groups()
-        parts = [re.split(r"\s{2,}", " " + each.strip() if each[:2] != "  " else each) for each in comment]
-        what = " ".join(part[0].strip() for part in parts if part[0].strip())
-        then = " ".join(" ".join(part[1:]).strip() for part in parts if len(part) > 1).strip()
-        for each in re.split(r", (?=k[A-Z])", rest):
+        what = " ".join(each.strip() for each in comment if not each.startswith("  "))
+        then = " ".join(each.strip() for each in comment if each.startswith("  "))
+        for each in re.split(r",\s+(?=k[A-Z])", rest):
             name, value, braced = re.match(r"(k\w+)(?:\s*=\s*(.+)|\{(.+)\})$", each).groups()
             value = value or braced
             if value.startswith('"'):

@@ -1,5 +1,6 @@
-// The scripted server of the simulator on a real socket, with one of its planted causes: what the virtual runs prove of
-// judge, the program as a whole proves through it. Answers fullstop's built-in prompts; ends on SIGTERM.
+// The scripted server of the simulator on a real socket, with one of its planted causes: what the
+// virtual runs prove of judge, the program as a whole proves through it. Answers fullstop's
+// built-in prompts; ends on SIGTERM.
 //
 //   scripted_server --list
 //   scripted_server --scenario NAME --from CONCURRENCY [--seed S] [--faster F]
@@ -55,9 +56,12 @@ int main(int argc, char** argv) {
     bool list = false;
     app.add_flag("--list", list, "the names of the scenarios");
     app.add_option("--scenario", name, "what is planted")->capture_default_str();
-    app.add_option("--from", from, "concurrency at which it begins")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--from", from, "concurrency at which it begins")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
     app.add_option("--seed", seed, "of lengths and plants")->capture_default_str();
-    app.add_option("--faster", faster, "factor on the speed of decoding; scenarios that plant a time limit need 1")
+    app.add_option("--faster", faster,
+                   "factor on the speed of decoding; scenarios that plant a time limit need 1")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     CLI11_PARSE(app, argc, argv);
@@ -71,6 +75,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "scripted_server: there is no scenario '{}'; --list names them\n", name);
         return 2;
     }
-    run.deployed.script.timing.itl = base::from_ms(base::to_ms(run.deployed.script.timing.itl) / faster);
+    run.deployed.script.timing.itl =
+        base::from_ms(base::to_ms(run.deployed.script.timing.itl) / faster);
     return serve(std::move(run.deployed));
 }

@@ -1,4 +1,5 @@
-// B01: one full shared KV pool ends every parallel answer; two generations of llama-server put the error differently.
+// B01: one full shared KV pool ends every parallel answer; two generations of llama-server put the
+// error differently.
 #include "exchange.h"
 
 namespace fullstop::regressions {
@@ -7,13 +8,15 @@ namespace {
 TEST(B01, EveryParallelAnswerNamesTheSharedPool) {
     std::vector<answer::Record> records;
     for (int i = 0; i < 4; ++i)
-        records.push_back(Exchange("a" + std::to_string(i))
-                              .asks(400, "p" + std::to_string(i))
-                              .stream()
-                              .events(60, " seven")
-                              .event(R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")
-                              .last_chunk()
-                              .ends());
+        records.push_back(
+            Exchange("a" + std::to_string(i))
+                .asks(400, "p" + std::to_string(i))
+                .stream()
+                .events(60, " seven")
+                .event(
+                    R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")
+                .last_chunk()
+                .ends());
     const judge::TogetherJudgement together = judge::judge_together(records);
     for (const judge::Finding& finding : together.findings) {
         EXPECT_EQ(finding.cause, Cause::kKvPoolExhausted) << word(finding);
@@ -29,7 +32,9 @@ TEST(B01, TheOldErrorFieldBeforeDoneIsTheSame) {
     const auto record = Exchange()
                             .stream()
                             .events(9, " seven")
-                            .chunk("error: {\"code\":500,\"message\":\"Context size has been exceeded.\",\"type\":\"server_error\"}\n\n")
+                            .chunk(
+                                "error: {\"code\":500,\"message\":\"Context size has been "
+                                "exceeded.\",\"type\":\"server_error\"}\n\n")
                             .done()
                             .last_chunk()
                             .ends();
@@ -37,7 +42,12 @@ TEST(B01, TheOldErrorFieldBeforeDoneIsTheSame) {
 }
 
 TEST(B01, WithoutStreamingTheTextIsLostAndTheCauseIsNot) {
-    const auto record = Exchange().whole(500, R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})").ends();
+    const auto record =
+        Exchange()
+            .whole(
+                500,
+                R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")
+            .ends();
     EXPECT_EQ(judged(record).cause, Cause::kKvPoolExhausted) << word(judged(record));
 }
 

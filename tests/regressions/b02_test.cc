@@ -6,12 +6,18 @@ namespace {
 
 Exchange half_a_document(const wire::Headers& headers) {
     Exchange exchange;
-    exchange.stream("text/event-stream", headers).event(delta(R"({\"city\": \"Os)")).event(finish("stop")).event(usage(31, 6)).done().last_chunk();
+    exchange.stream("text/event-stream", headers)
+        .event(delta(R"({\"city\": \"Os)"))
+        .event(finish("stop"))
+        .event(usage(31, 6))
+        .done()
+        .last_chunk();
     return exchange;
 }
 
 TEST(B02, AnOpenDocumentCalledFinishedIsNeverTakenForNatural) {
-    for (const wire::Headers& headers : {wire::Headers{}, wire::Headers{{"x-litellm-version", "1.0"}}}) {
+    for (const wire::Headers& headers :
+         {wire::Headers{}, wire::Headers{{"x-litellm-version", "1.0"}}}) {
         const judge::Finding finding = judged(half_a_document(headers).ends());
         EXPECT_EQ(finding.cause, Cause::kUnexplained) << word(finding);
         EXPECT_NE(finding.confidence, Confidence::kProven);
@@ -21,7 +27,8 @@ TEST(B02, AnOpenDocumentCalledFinishedIsNeverTakenForNatural) {
 }
 
 TEST(B02, TheUpstreamsOwnEndIsNoNaturalOneEither) {
-    const judge::Finding finding = judged(Exchange().stream().event(delta(R"({\"city\": \"Os)")).last_chunk().ends());
+    const judge::Finding finding =
+        judged(Exchange().stream().event(delta(R"({\"city\": \"Os)")).last_chunk().ends());
     EXPECT_EQ(finding.cause, Cause::kUnexplained) << word(finding);
     EXPECT_EQ(finding.shortened, true);
 }

@@ -6,7 +6,8 @@ namespace {
 
 std::string reply(int prompt, int output) {
     return R"({"choices":[{"index":0,"finish_reason":"length","message":{"role":"assistant","content":"and so the report goes on"}}],"usage":{"prompt_tokens":)" +
-           std::to_string(prompt) + R"(,"completion_tokens":)" + std::to_string(output) + R"(,"total_tokens":4096}})";
+           std::to_string(prompt) + R"(,"completion_tokens":)" + std::to_string(output) +
+           R"(,"total_tokens":4096}})";
 }
 
 TEST(B05, AConstantTotalIsTheWindowAndNotATokenLimit) {

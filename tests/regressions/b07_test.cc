@@ -14,7 +14,8 @@ answer::Record cut_at(double ms, double every_ms, const std::string& id) {
 
 TEST(B07, AConstantTimeWithTokensStillFlowingIsADeadlineOfTheGateway) {
     std::vector<answer::Record> records;
-    for (int i = 0; i < 3; ++i) records.push_back(cut_at(60'900 + 50 * i, 100 + 13 * i, "a" + std::to_string(i)));
+    for (int i = 0; i < 3; ++i)
+        records.push_back(cut_at(60'900 + 50 * i, 100 + 13 * i, "a" + std::to_string(i)));
     for (const judge::Finding& finding : judge::judge_together(records).findings) {
         EXPECT_EQ(finding.cause, Cause::kGatewayDeadline) << word(finding);
         EXPECT_EQ(finding.layer, Layer::kGateway);

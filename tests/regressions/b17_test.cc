@@ -10,10 +10,13 @@ std::string reply(int tokens) {
 }
 
 TEST(B17, CountedTokensAndNothingVisibleAreLostOutput) {
-    EXPECT_EQ(judged(Exchange().whole(200, reply(127)).ends()).cause, Cause::kOutputLost) << word(judged(Exchange().whole(200, reply(127)).ends()));
+    EXPECT_EQ(judged(Exchange().whole(200, reply(127)).ends()).cause, Cause::kOutputLost)
+        << word(judged(Exchange().whole(200, reply(127)).ends()));
 }
 
-TEST(B17, OneTokenIsANaturalEmptyAnswer) { EXPECT_EQ(judged(Exchange().whole(200, reply(1)).ends()).cause, Cause::kNaturalEnd); }
+TEST(B17, OneTokenIsANaturalEmptyAnswer) {
+    EXPECT_EQ(judged(Exchange().whole(200, reply(1)).ends()).cause, Cause::kNaturalEnd);
+}
 
 }  // namespace
 }  // namespace fullstop::regressions

@@ -5,11 +5,13 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B18, AnAnswerThatNeverBeganIsNoCleanOne) {
-    const auto record = Exchange()
-                            .stream()
-                            .event(R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]})")
-                            .bytes(wire::last_chunk(), 22'000)
-                            .ends();
+    const auto record =
+        Exchange()
+            .stream()
+            .event(
+                R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]})")
+            .bytes(wire::last_chunk(), 22'000)
+            .ends();
     const judge::Finding finding = judged(record);
     EXPECT_EQ(finding.shortened, true) << word(finding);
     EXPECT_NE(finding.cause, Cause::kNaturalEnd);

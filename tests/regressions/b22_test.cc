@@ -6,14 +6,20 @@ namespace {
 
 TEST(B22, AnHtmlPageOfCloudflareIsItsDeadline) {
     const judge::Finding finding = judged(
-        Exchange().whole(524, "<!DOCTYPE html><title>example.org | 524: A timeout occurred</title>", "text/html", {{"server", "cloudflare"}}, 100'400).ends());
+        Exchange()
+            .whole(524, "<!DOCTYPE html><title>example.org | 524: A timeout occurred</title>",
+                   "text/html", {{"server", "cloudflare"}}, 100'400)
+            .ends());
     EXPECT_EQ(finding.cause, Cause::kGatewayDeadline) << word(finding);
     EXPECT_EQ(finding.layer, Layer::kGateway);
 }
 
 TEST(B22, SoIsNginxs504) {
-    const judge::Finding finding = judged(
-        Exchange().whole(504, "<html><head><title>504 Gateway Time-out</title></head></html>", "text/html", {{"Server", "nginx/1.22.1"}}, 60'010).ends());
+    const judge::Finding finding =
+        judged(Exchange()
+                   .whole(504, "<html><head><title>504 Gateway Time-out</title></head></html>",
+                          "text/html", {{"Server", "nginx/1.22.1"}}, 60'010)
+                   .ends());
     EXPECT_EQ(finding.cause, Cause::kGatewayDeadline) << word(finding);
 }
 

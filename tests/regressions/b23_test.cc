@@ -17,7 +17,10 @@ answer::Record asked_for_nothing(const std::string& id, int prompt) {
 }
 
 TEST(B23, AConstantLengthOverDifferentPromptsIsADefaultOfTheServer) {
-    const auto findings = judge::judge_together({asked_for_nothing("p1", 21), asked_for_nothing("p2", 47), asked_for_nothing("p3", 33)}).findings;
+    const auto findings =
+        judge::judge_together(
+            {asked_for_nothing("p1", 21), asked_for_nothing("p2", 47), asked_for_nothing("p3", 33)})
+            .findings;
     for (const judge::Finding& finding : findings) {
         EXPECT_EQ(finding.cause, Cause::kDefaultTokenLimit) << word(finding);
         EXPECT_EQ(finding.layer, Layer::kSettings);

@@ -5,7 +5,8 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B30, ACleanTransportAroundAMissingEndIsUnexplainedAndShortened) {
-    const judge::Finding finding = judged(Exchange().stream().event(delta("Checking")).last_chunk().ends());
+    const judge::Finding finding =
+        judged(Exchange().stream().event(delta("Checking")).last_chunk().ends());
     EXPECT_EQ(finding.cause, Cause::kUnexplained) << word(finding);
     EXPECT_EQ(finding.shortened, true);
     EXPECT_NE(finding.next.find("server's own port"), std::string::npos);

@@ -5,8 +5,16 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B40, AMissingEndThatBeginsAStopStringIsLostOutput) {
-    const auto stream =
-        Exchange().stops_at("RED XX").stream().event(delta("BLUE")).event(delta(" GREEN ")).event(finish("stop")).event(usage(9, 5)).done().last_chunk().ends();
+    const auto stream = Exchange()
+                            .stops_at("RED XX")
+                            .stream()
+                            .event(delta("BLUE"))
+                            .event(delta(" GREEN "))
+                            .event(finish("stop"))
+                            .event(usage(9, 5))
+                            .done()
+                            .last_chunk()
+                            .ends();
     const auto alone =
         Exchange()
             .stops_at("RED XX")

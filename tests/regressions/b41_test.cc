@@ -5,9 +5,19 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B41, ErrorIsAFailureAndNullIsNull) {
-    const judge::Finding error = judged(Exchange().whole(200, R"({"choices":[{"index":0,"finish_reason":"error","message":{"content":""}}]})").ends());
+    const judge::Finding error = judged(
+        Exchange()
+            .whole(200,
+                   R"({"choices":[{"index":0,"finish_reason":"error","message":{"content":""}}]})")
+            .ends());
     EXPECT_EQ(error.cause, Cause::kServerError) << word(error);
-    const answer::Record null = Exchange().stream().event(delta("a.", "null")).event(finish("stop")).done().last_chunk().ends();
+    const answer::Record null = Exchange()
+                                    .stream()
+                                    .event(delta("a.", "null"))
+                                    .event(finish("stop"))
+                                    .done()
+                                    .last_chunk()
+                                    .ends();
     EXPECT_EQ(judged(null).cause, Cause::kNaturalEnd) << word(judged(null));
 }
 
@@ -25,8 +35,12 @@ TEST(B41, LengthBelowTheLimitIsNotTheLimit) {
 }
 
 TEST(B41, TheInstant503IsAFullQueue) {
-    const judge::Finding finding =
-        judged(Exchange().whole(503, R"({"detail":{"msg":"Server is busy; please try again later.","type":"service_unavailable"}})").ends());
+    const judge::Finding finding = judged(
+        Exchange()
+            .whole(
+                503,
+                R"({"detail":{"msg":"Server is busy; please try again later.","type":"service_unavailable"}})")
+            .ends());
     EXPECT_EQ(finding.cause, Cause::kAdmissionRejected) << word(finding);
     EXPECT_EQ(finding.layer, Layer::kRuntime);
 }

@@ -5,14 +5,24 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B44, DoneWithoutAReasonIsProbablyNatural) {
-    const judge::Finding finding = judged(
-        Exchange().stream().event(delta("All is said.")).event(R"({"choices":[{"index":0,"delta":{},"finish_reason":null}]})").done().last_chunk().ends());
+    const judge::Finding finding =
+        judged(Exchange()
+                   .stream()
+                   .event(delta("All is said."))
+                   .event(R"({"choices":[{"index":0,"delta":{},"finish_reason":null}]})")
+                   .done()
+                   .last_chunk()
+                   .ends());
     EXPECT_EQ(finding.cause, Cause::kNaturalEnd) << word(finding);
     EXPECT_EQ(finding.confidence, Confidence::kWeak);
 }
 
 TEST(B44, AReasonWithoutDoneIsComplete) {
-    const judge::Finding finding = judged(Exchange().stream().event(delta("All is said.")).event(finish("stop")).ends(End::kClosedByUs, 30'000));
+    const judge::Finding finding = judged(Exchange()
+                                              .stream()
+                                              .event(delta("All is said."))
+                                              .event(finish("stop"))
+                                              .ends(End::kClosedByUs, 30'000));
     EXPECT_EQ(finding.cause, Cause::kNaturalEnd) << word(finding);
     EXPECT_EQ(finding.shortened, false);
 }

@@ -7,20 +7,26 @@ namespace {
 TEST(B46, AFullQueueIsARefusalAndNoCut) {
     for (const int status : {503, 500}) {
         const judge::Finding finding = judged(
-            Exchange().whole(status, R"({"error":"server busy, please try again.  maximum pending requests exceeded"})", "application/json", {}, 45).ends());
+            Exchange()
+                .whole(
+                    status,
+                    R"({"error":"server busy, please try again.  maximum pending requests exceeded"})",
+                    "application/json", {}, 45)
+                .ends());
         EXPECT_EQ(finding.cause, Cause::kAdmissionRejected) << status << word(finding);
         EXPECT_EQ(finding.confidence, Confidence::kProven);
     }
 }
 
 TEST(B46, TheSameInsideA200StreamToo) {
-    const judge::Finding finding =
-        judged(Exchange()
-                   .stream()
-                   .event(R"({"error":{"object":"error","message":"The request queue is full.","type":"service_unavailable","code":503}})")
-                   .done()
-                   .last_chunk()
-                   .ends());
+    const judge::Finding finding = judged(
+        Exchange()
+            .stream()
+            .event(
+                R"({"error":{"object":"error","message":"The request queue is full.","type":"service_unavailable","code":503}})")
+            .done()
+            .last_chunk()
+            .ends());
     EXPECT_EQ(finding.cause, Cause::kAdmissionRejected) << word(finding);
 }
 

@@ -5,8 +5,10 @@ namespace fullstop::regressions {
 namespace {
 
 TEST(B50, LoadingIsNoAnswerAndNoTruncation) {
-    for (const char* body : {R"({"model":"m","message":{"role":"assistant","content":""},"done_reason":"load","done":true})",
-                             R"({"model":"m","response":"","done":true,"done_reason":"unload"})"}) {
+    for (
+        const char* body :
+        {R"({"model":"m","message":{"role":"assistant","content":""},"done_reason":"load","done":true})",
+         R"({"model":"m","response":"","done":true,"done_reason":"unload"})"}) {
         const judge::Finding finding = judged(Exchange().whole(200, body).ends());
         EXPECT_EQ(finding.cause, Cause::kRequestRejected) << body << word(finding);
         EXPECT_NE(finding.shortened, true);

@@ -9,7 +9,8 @@ TEST(B52, ALimitReachedInThinkingIsTheReasoningBudget) {
     exchange.asks(150).stream();
     for (int i = 0; i < 149; ++i) exchange.event(reasoning(" step"));
     exchange.event(finish("length"))
-        .event(R"({"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":150,"completion_tokens_details":{"reasoning_tokens":150}}})")
+        .event(
+            R"({"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":150,"completion_tokens_details":{"reasoning_tokens":150}}})")
         .done()
         .last_chunk();
     const judge::Finding finding = judged(exchange.ends());
@@ -19,8 +20,16 @@ TEST(B52, ALimitReachedInThinkingIsTheReasoningBudget) {
 }
 
 TEST(B52, AnUnclosedThinkInContentCountsToo) {
-    const judge::Finding finding = judged(
-        Exchange().asks(40).stream().event(delta("<think>First")).events(38, " step").event(finish("length")).event(usage(20, 40)).done().last_chunk().ends());
+    const judge::Finding finding = judged(Exchange()
+                                              .asks(40)
+                                              .stream()
+                                              .event(delta("<think>First"))
+                                              .events(38, " step")
+                                              .event(finish("length"))
+                                              .event(usage(20, 40))
+                                              .done()
+                                              .last_chunk()
+                                              .ends());
     EXPECT_EQ(finding.cause, Cause::kReasoningBudget) << word(finding);
 }
 

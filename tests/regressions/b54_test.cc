@@ -6,7 +6,13 @@ namespace {
 
 TEST(B54, TwentyChunksOfNinetyTokensAreAWholeAnswer) {
     Exchange exchange;
-    exchange.stream().events(19, "four words and more").event(delta(" and here it ends.")).event(finish("stop")).event(usage(12, 90)).done().last_chunk();
+    exchange.stream()
+        .events(19, "four words and more")
+        .event(delta(" and here it ends."))
+        .event(finish("stop"))
+        .event(usage(12, 90))
+        .done()
+        .last_chunk();
     const judge::Finding finding = judged(exchange.ends());
     EXPECT_EQ(finding.cause, Cause::kNaturalEnd) << word(finding);
     EXPECT_EQ(finding.shortened, false);

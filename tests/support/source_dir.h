@@ -1,4 +1,5 @@
-// Where this checkout lies, for tests that read data from it. One object knows, so that all others are the same in every checkout.
+// Where this checkout lies, for tests that read data from it. One object knows, so that all others
+// are the same in every checkout.
 #pragma once
 
 #include <filesystem>

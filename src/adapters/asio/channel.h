@@ -1,5 +1,6 @@
-// Bytes in and out of one non-blocking socket, plain or TLS, without waiting: the same five calls for both, so that the
-// client's and the server's connections are written once. Waiting for readiness is the caller's.
+// Bytes in and out of one non-blocking socket, plain or TLS, without waiting: the same five calls
+// for both, so that the client's and the server's connections are written once. Waiting for
+// readiness is the caller's.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +26,21 @@ struct Io {
     };
     Status status = Status::kDone;
     std::size_t bytes = 0;
-    int error = 0;     ///< errno, when the system gave one
-    std::string text;  ///< for kReset, and for an end that TLS did not announce: the reason in words
+    int error = 0;  ///< errno, when the system gave one
+    std::string
+        text;  ///< for kReset, and for an end that TLS did not announce: the reason in words
 };
 
 class Channel {
 public:
     virtual ~Channel() = default;
     virtual Io handshake() = 0;
-    /// `stamp_real_ns`: the kernel's receive stamp of the last segment read, wall clock; 0 when there is none.
+    /// `stamp_real_ns`: the kernel's receive stamp of the last segment read, wall clock; 0 when
+    /// there is none.
     virtual Io read(std::span<char> into, std::int64_t& stamp_real_ns) = 0;
     virtual Io write(std::string_view bytes) = 0;
-    /// True while bytes wait in the channel itself, where no readiness of the socket will announce them.
+    /// True while bytes wait in the channel itself, where no readiness of the socket will announce
+    /// them.
     virtual bool holds_bytes() const = 0;
     /// TLS close_notify, as far as it can be sent without waiting.
     virtual void say_goodbye() = 0;
@@ -54,9 +58,11 @@ struct TlsClientOptions {
 class TlsContext {
 public:
     static base::Result<TlsContext> client(const TlsClientOptions& options);
-    static base::Result<TlsContext> server(const std::string& certificate_file, const std::string& key_file);
+    static base::Result<TlsContext> server(const std::string& certificate_file,
+                                           const std::string& key_file);
 
-    /// As client: `host` is checked against the certificate and named in SNI unless it is an address.
+    /// As client: `host` is checked against the certificate and named in SNI unless it is an
+    /// address.
     std::unique_ptr<Channel> channel_to(int fd, const std::string& host) const;
     std::unique_ptr<Channel> channel_from(int fd) const;
 

@@ -16,7 +16,9 @@ std::int64_t read_ns(clockid_t id) {
 
 }  // namespace
 
-base::Instant SystemClock::now() const { return base::Instant(base::Duration(read_ns(CLOCK_MONOTONIC))); }
+base::Instant SystemClock::now() const {
+    return base::Instant(base::Duration(read_ns(CLOCK_MONOTONIC)));
+}
 base::WallTime SystemClock::wall() const { return {read_ns(CLOCK_REALTIME)}; }
 
 }  // namespace fullstop::adapters::asio

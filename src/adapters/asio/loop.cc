@@ -22,7 +22,10 @@ using Context = ::boost::asio::io_context;
 
 struct Ticking : std::enable_shared_from_this<Ticking> {
     Ticking(Context& context, base::Duration every, std::function<void(base::Instant)> function)
-        : timer(context), interval(every), call(std::move(function)), next(std::chrono::steady_clock::now()) {}
+        : timer(context),
+          interval(every),
+          call(std::move(function)),
+          next(std::chrono::steady_clock::now()) {}
 
     void arm() {
         const auto now = std::chrono::steady_clock::now();
@@ -44,16 +47,18 @@ struct Ticking : std::enable_shared_from_this<Ticking> {
 };
 
 struct Watching : std::enable_shared_from_this<Watching> {
-    Watching(Context& context, std::function<void(int)> function) : signals(context, SIGINT, SIGTERM), call(std::move(function)) {}
+    Watching(Context& context, std::function<void(int)> function)
+        : signals(context, SIGINT, SIGTERM), call(std::move(function)) {}
 
     void arm() {
-        signals.async_wait([weak = weak_from_this()](const ::boost::system::error_code& error, int signal) {
-            const auto self = weak.lock();
-            if (error || !self) return;
-            if (signal == SIGINT) ++self->interrupts;
-            self->arm();
-            self->call(self->interrupts);
-        });
+        signals.async_wait(
+            [weak = weak_from_this()](const ::boost::system::error_code& error, int signal) {
+                const auto self = weak.lock();
+                if (error || !self) return;
+                if (signal == SIGINT) ++self->interrupts;
+                self->arm();
+                self->call(self->interrupts);
+            });
     }
 
     ::boost::asio::basic_signal_set<Executor> signals;
@@ -76,7 +81,9 @@ Loop::~Loop() = default;
 const base::Clock& Loop::clock() const { return state_->clock; }
 ::boost::asio::io_context& Loop::context() { return state_->context; }
 
-void Loop::post(std::function<void()> work) { ::boost::asio::post(state_->context, std::move(work)); }
+void Loop::post(std::function<void()> work) {
+    ::boost::asio::post(state_->context, std::move(work));
+}
 
 Loop::Ticker Loop::every(base::Duration interval, std::function<void(base::Instant)> call) {
     FULLSTOP_ASSERT(interval > base::Duration::zero(), "a ticker has an interval");
@@ -94,7 +101,8 @@ Loop::SignalWatch Loop::watch_signals(std::function<void(int)> call) {
         watching->arm();
         watch.alive_ = std::move(watching);
     } catch (const ::boost::system::system_error&) {
-        // No descriptor left for the signal pipe: Ctrl-C then ends the program as if nobody watched.
+        // No descriptor left for the signal pipe: Ctrl-C then ends the program as if nobody
+        // watched.
     }
     return watch;
 }

@@ -25,7 +25,8 @@ std::optional<std::int64_t> number_at(std::string_view text) {
     const std::size_t start = text.find_first_not_of(' ');
     if (start == std::string_view::npos) return std::nullopt;
     std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data() + start, text.data() + text.size(), value);
+    const auto [end, error] =
+        std::from_chars(text.data() + start, text.data() + text.size(), value);
     return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
@@ -46,7 +47,9 @@ std::optional<base::Bytes> read_meminfo(std::string_view text) {
     return kibibytes ? std::optional(base::Bytes{*kibibytes * 1024}) : std::nullopt;
 }
 
-std::optional<base::Bytes> resident_memory(int pid) { return read_statm(read_small(fmt::format("/proc/{}/statm", pid)), ::sysconf(_SC_PAGESIZE)); }
+std::optional<base::Bytes> resident_memory(int pid) {
+    return read_statm(read_small(fmt::format("/proc/{}/statm", pid)), ::sysconf(_SC_PAGESIZE));
+}
 std::optional<base::Bytes> available_memory() { return read_meminfo(read_small("/proc/meminfo")); }
 
 }  // namespace fullstop::adapters::asio

@@ -1,4 +1,5 @@
-// Memory as the kernel counts it: of one process (resident), of the machine (available to new work without swapping).
+// Memory as the kernel counts it: of one process (resident), of the machine (available to new work
+// without swapping).
 #pragma once
 
 #include <optional>

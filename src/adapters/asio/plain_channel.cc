@@ -21,7 +21,8 @@ public:
         const std::int64_t got = stamps_ ? receive(fd_, into, stamp_real_ns) : receive(fd_, into);
         if (got > 0) return {.bytes = static_cast<std::size_t>(got), .text = {}};
         if (got == 0) return {.status = Io::Status::kEnd, .text = {}};
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return {.status = Io::Status::kWantRead, .text = {}};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {.status = Io::Status::kWantRead, .text = {}};
         return {.status = Io::Status::kReset, .error = errno, .text = system_words(errno)};
     }
 
@@ -30,7 +31,8 @@ public:
         do put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         while (put < 0 && errno == EINTR);
         if (put >= 0) return {.bytes = static_cast<std::size_t>(put), .text = {}};
-        if (errno == EAGAIN || errno == EWOULDBLOCK) return {.status = Io::Status::kWantWrite, .text = {}};
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return {.status = Io::Status::kWantWrite, .text = {}};
         return {.status = Io::Status::kReset, .error = errno, .text = system_words(errno)};
     }
 
@@ -44,7 +46,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Channel> plain_channel(int fd, bool stamps) { return std::make_unique<PlainChannel>(fd, stamps); }
+std::unique_ptr<Channel> plain_channel(int fd, bool stamps) {
+    return std::make_unique<PlainChannel>(fd, stamps);
+}
 
 std::string system_words(int error) { return std::system_category().message(error); }
 

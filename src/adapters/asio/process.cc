@@ -57,10 +57,12 @@ struct Pipe {
 std::unexpected<base::Error> start_error(const std::string& program, int error) {
     const bool descriptors = error == EMFILE || error == ENFILE;
     return base::usage_error(fmt::format("cannot start {}: {}", program, system_words(error)),
-                             descriptors ? "raise the limit of open files (ulimit -n)" : "check that the program is there and may be run");
+                             descriptors ? "raise the limit of open files (ulimit -n)"
+                                         : "check that the program is there and may be run");
 }
 
-/// Between fork and exec only calls that are safe beside other threads' locks: no allocation, no C++ library.
+/// Between fork and exec only calls that are safe beside other threads' locks: no allocation, no
+/// C++ library.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int out, int err, int complaint) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -82,7 +84,8 @@ std::unexpected<base::Error> start_error(const std::string& program, int error) 
 }  // namespace
 
 std::string ChildEnd::words() const {
-    return signal == 0 ? fmt::format("exited with code {}", exit_code) : fmt::format("was ended by signal {} ({})", signal, strsignal(signal));
+    return signal == 0 ? fmt::format("exited with code {}", exit_code)
+                       : fmt::format("was ended by signal {} ({})", signal, strsignal(signal));
 }
 
 struct Child::State {
@@ -112,7 +115,8 @@ void Child::State::listen() {
         std::array<pollfd, 3> waits = {{{.fd = out.get(), .events = POLLIN, .revents = 0},
                                         {.fd = err.get(), .events = POLLIN, .revents = 0},
                                         {.fd = life.get(), .events = POLLIN, .revents = 0}}};
-        if (::poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal; the descriptors are ours and valid
+        if (::poll(waits.data(), waits.size(), -1) < 0)
+            continue;  // a signal; the descriptors are ours and valid
         // Output first: when the child is gone, what it still said lies in the pipes.
         if (waits[0].revents != 0) take_output();
         if (waits[1].revents != 0) take_errors();
@@ -156,7 +160,8 @@ void Child::State::reap() {
     int status = 0;
     while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     std::function<void(ChildEnd)> call;
-    ChildEnd how{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    ChildEnd how{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                 .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     {
         const std::lock_guard held(lock);
         if (!partial.empty()) lines.push_back(std::exchange(partial, {}));
@@ -172,13 +177,15 @@ base::Result<std::unique_ptr<Child>> Child::start(const ChildCommand& command) {
     Pipe out, err, complaint;
     if (!out.open() || !err.open() || !complaint.open()) return start_error(command.program, errno);
     std::vector<char*> arguments = {const_cast<char*>(command.program.c_str())};
-    for (const std::string& argument : command.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : command.arguments)
+        arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     auto state = std::make_unique<State>();
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return start_error(command.program, errno);
-    if (pid == 0) become(arguments.data(), parent, out.write.get(), err.write.get(), complaint.write.get());
+    if (pid == 0)
+        become(arguments.data(), parent, out.write.get(), err.write.get(), complaint.write.get());
     complaint.write.reset();
     int error = 0;
     ssize_t told = 0;
@@ -212,10 +219,12 @@ int Child::pid() const { return state_->pid; }
 
 base::Result<std::optional<std::string>> Child::read_line(base::Duration timeout) {
     std::unique_lock held(state_->lock);
-    const bool came = state_->changed.wait_for(held, timeout, [&] { return !state_->lines.empty() || state_->output_over; });
+    const bool came = state_->changed.wait_for(
+        held, timeout, [&] { return !state_->lines.empty() || state_->output_over; });
     if (!came)
-        return base::unreachable_error(fmt::format("{} said nothing for {:.0f} s", state_->program, base::to_seconds(timeout)),
-                                       state_->errors.empty() ? "" : "its last words: " + state_->errors);
+        return base::unreachable_error(
+            fmt::format("{} said nothing for {:.0f} s", state_->program, base::to_seconds(timeout)),
+            state_->errors.empty() ? "" : "its last words: " + state_->errors);
     if (state_->lines.empty()) return std::optional<std::string>();
     std::string line = std::move(state_->lines.front());
     state_->lines.pop_front();
@@ -247,7 +256,8 @@ void Child::when_ended(std::function<void(ChildEnd)> call) {
 
 ChildEnd Child::end(base::Duration limit) {
     std::unique_lock held(state_->lock);
-    // The listener reaps under its own steam; while `end` is empty the pid is ours and cannot have been given to another.
+    // The listener reaps under its own steam; while `end` is empty the pid is ours and cannot have
+    // been given to another.
     if (!state_->end) ::kill(state_->pid, SIGTERM);
     const auto over = [&] { return state_->end.has_value(); };
     if (!state_->changed.wait_for(held, limit, over)) ::kill(state_->pid, SIGKILL);

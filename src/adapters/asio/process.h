@@ -1,5 +1,6 @@
-// A program run as our child: its output line by line with a time limit, its last words when it dies, its end by SIGTERM
-// and then SIGKILL. It never outlives us: the kernel ends it when the thread that started it ends.
+// A program run as our child: its output line by line with a time limit, its last words when it
+// dies, its end by SIGTERM and then SIGKILL. It never outlives us: the kernel ends it when the
+// thread that started it ends.
 #pragma once
 
 #include <functional>
@@ -27,9 +28,9 @@ struct ChildCommand {
 
 class Child {
 public:
-    /// Call it from a thread that lives as long as the child is needed. The child gets its own process group (Ctrl-C in the
-    /// terminal reaches us alone) and an empty standard input.
-    /// Errors: usage, when the program cannot be started.
+    /// Call it from a thread that lives as long as the child is needed. The child gets its own
+    /// process group (Ctrl-C in the terminal reaches us alone) and an empty standard input. Errors:
+    /// usage, when the program cannot be started.
     static base::Result<std::unique_ptr<Child>> start(const ChildCommand& command);
     /// Ends the child if it still runs.
     ~Child();
@@ -44,7 +45,8 @@ public:
     std::optional<ChildEnd> ended() const;
     /// Last part of its error output.
     std::string error_tail() const;
-    /// `call` runs once, on a thread of the child's own, when it has ended (at once, if it has already).
+    /// `call` runs once, on a thread of the child's own, when it has ended (at once, if it has
+    /// already).
     void when_ended(std::function<void(ChildEnd)> call);
 
     /// SIGTERM, and SIGKILL if it still runs after `limit`. Returns when it is over.

@@ -55,11 +55,13 @@ TEST(ChildTest, AProgramThatIsNotThereIsAUsageError) {
     const auto child = Child::start({.program = "no-such-program-here", .arguments = {}});
     ASSERT_FALSE(child.has_value());
     EXPECT_EQ(child.error().kind, base::ErrorKind::kUsage);
-    EXPECT_EQ(child.error().message, "cannot start no-such-program-here: No such file or directory");
+    EXPECT_EQ(child.error().message,
+              "cannot start no-such-program-here: No such file or directory");
 }
 
 TEST(ChildTest, EndIsSigtermFirst) {
-    const auto child = shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+    const auto child =
+        shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
     EXPECT_EQ(line_of(*child), "ready");
     EXPECT_EQ(child->end().words(), "exited with code 0");
     EXPECT_EQ(line_of(*child), "bye");
@@ -82,8 +84,10 @@ TEST(ChildTest, ItsDeathIsTold) {
 }
 
 TEST(ChildTest, ALongErrorOutputKeepsItsEndAndBlocksNobody) {
-    const auto child =
-        shell("i=0; while [ $i -lt 3000 ]; do echo \"$i ..............................................................\" >&2; i=$((i+1)); done; echo done");
+    const auto child = shell(
+        "i=0; while [ $i -lt 3000 ]; do echo \"$i "
+        "..............................................................\" >&2; i=$((i+1)); done; "
+        "echo done");
     EXPECT_EQ(line_of(*child), "done");
     EXPECT_EQ(line_of(*child), std::nullopt);
     EXPECT_LE(child->error_tail().size(), kChildErrorBytes);
@@ -155,11 +159,14 @@ TEST(WorkerTest, StepsRunInOrderElsewhereAndResultsComeBackHere) {
     const auto here = std::this_thread::get_id();
     std::string order;
     for (int i = 0; i < 3; ++i)
-        worker.run([&, i] { order += std::to_string(i) + (std::this_thread::get_id() == here ? "!" : ""); },
-                   [&, i] {
-                       EXPECT_TRUE(std::this_thread::get_id() == here);
-                       if (i == 2) loop.stop();
-                   });
+        worker.run(
+            [&, i] {
+                order += std::to_string(i) + (std::this_thread::get_id() == here ? "!" : "");
+            },
+            [&, i] {
+                EXPECT_TRUE(std::this_thread::get_id() == here);
+                if (i == 2) loop.stop();
+            });
     loop.run();
     EXPECT_EQ(order, "012");
 }

@@ -1,5 +1,6 @@
-// For tests: little servers with a script per connection, on real loopback sockets, and a Part that writes down what it
-// is told. They block in threads of their own, so that the code under test is alone on its loop.
+// For tests: little servers with a script per connection, on real loopback sockets, and a Part that
+// writes down what it is told. They block in threads of their own, so that the code under test is
+// alone on its loop.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,7 +29,8 @@ public:
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t size = sizeof address;
-        if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd_, backlog) != 0 ||
+        if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+            ::listen(fd_, backlog) != 0 ||
             ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
             throw std::runtime_error("no loopback socket for a test");
         port_ = ntohs(address.sin_port);
@@ -78,7 +80,8 @@ inline void reset(int fd) {
     ::close(fd);
 }
 
-/// Accepts `connections` and runs the script for each in its own thread. The script owns the descriptor.
+/// Accepts `connections` and runs the script for each in its own thread. The script owns the
+/// descriptor.
 class Peer {
 public:
     Peer(int connections, std::function<void(int fd)> script)
@@ -86,7 +89,8 @@ public:
               for (int i = 0; i < connections; ++i) {
                   const int fd = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
                   if (fd < 0) break;
-                  const int on = 1;  // without it, what waits for an acknowledgement is lost when the script resets
+                  const int on = 1;  // without it, what waits for an acknowledgement is lost when
+                                     // the script resets
                   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
                   serving_.emplace_back(script, fd);
               }
@@ -114,17 +118,20 @@ inline int connect_to(std::uint16_t port) {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
-    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) throw std::runtime_error("no connection for a test");
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+        throw std::runtime_error("no connection for a test");
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
 }
 
-/// A part made of functions: opens what the test says, remembers everything, is done when the test says so.
+/// A part made of functions: opens what the test says, remembers everything, is done when the test
+/// says so.
 class Script final : public net::Part {
 public:
     struct Seen {
-        std::string order;  ///< one letter an event: C connected, F failed, S sent, R received, P peer closed, T timer, I interrupted
+        std::string order;  ///< one letter an event: C connected, F failed, S sent, R received, P
+                            ///< peer closed, T timer, I interrupted
         std::string bytes;
         net::ConnectFailure failure{};
         net::CloseKind close{};
@@ -132,8 +139,10 @@ public:
         std::vector<net::Event> stamps;  ///< Received only, their bytes gone
     };
 
-    std::function<void(base::Instant, net::Actions&)> on_start = [](base::Instant, net::Actions&) {};
-    std::function<void(const net::Event&, net::Actions&)> on_event = [](const net::Event&, net::Actions&) {};
+    std::function<void(base::Instant, net::Actions&)> on_start = [](base::Instant, net::Actions&) {
+    };
+    std::function<void(const net::Event&, net::Actions&)> on_event = [](const net::Event&,
+                                                                        net::Actions&) {};
     std::map<net::ConnectionId, Seen> seen;
     Seen own;  ///< timers and interrupts
     int ends_expected = 1;
@@ -170,7 +179,9 @@ private:
         s.text = e.text;
         ++ends;
     }
-    void note(const net::TimerFired& e, const net::Event&) { own.order += 'T', own.bytes += std::to_string(e.id) + " "; }
+    void note(const net::TimerFired& e, const net::Event&) {
+        own.order += 'T', own.bytes += std::to_string(e.id) + " ";
+    }
     void note(const net::Interrupted&, const net::Event&) { own.order += 'I'; }
 };
 

@@ -1,5 +1,6 @@
-// TLS over one non-blocking socket, on OpenSSL directly: its own BIO lets encrypted reads carry the kernel's stamps and
-// writes stay free of SIGPIPE, and the reason of a failed handshake can be told in words a user can act on.
+// TLS over one non-blocking socket, on OpenSSL directly: its own BIO lets encrypted reads carry the
+// kernel's stamps and writes stay free of SIGPIPE, and the reason of a failed handshake can be told
+// in words a user can act on.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/bio.h>
@@ -127,21 +128,28 @@ private:
         if (wire_.error != 0)
             return {.status = Io::Status::kReset,
                     .error = wire_.error,
-                    .text = system_words(wire_.error) + (SSL_is_init_finished(ssl_) == 0 ? " during the TLS handshake" : "")};
-        if (wire_.ended) return {.status = Io::Status::kEnd, .text = "the TLS stream ended without close_notify"};
+                    .text = system_words(wire_.error) +
+                            (SSL_is_init_finished(ssl_) == 0 ? " during the TLS handshake" : "")};
+        if (wire_.ended)
+            return {.status = Io::Status::kEnd,
+                    .text = "the TLS stream ended without close_notify"};
         return {.status = Io::Status::kReset, .text = words(code)};
     }
 
     std::string words(unsigned long code) const {
         const long verdict = SSL_get_verify_result(ssl_);
         if (ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK)
-            return fmt::format("its certificate is not trusted: {}", X509_verify_cert_error_string(verdict));
+            return fmt::format("its certificate is not trusted: {}",
+                               X509_verify_cert_error_string(verdict));
         switch (ERR_GET_REASON(code)) {
             case SSL_R_WRONG_VERSION_NUMBER:
             case SSL_R_PACKET_LENGTH_TOO_LONG:
             case SSL_R_RECORD_TOO_SMALL:
             case SSL_R_HTTP_REQUEST:
-                if (SSL_is_init_finished(ssl_) == 0) return fmt::format("the server does not speak TLS on this port; try http:// ({})", openssl_words(code));
+                if (SSL_is_init_finished(ssl_) == 0)
+                    return fmt::format(
+                        "the server does not speak TLS on this port; try http:// ({})",
+                        openssl_words(code));
                 break;
             default: break;
         }
@@ -159,8 +167,10 @@ SSL_CTX* new_context(const SSL_METHOD* method) {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     // Read ahead: one system call for a record instead of two (its header, its body).
     SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    // Every exchange is a fresh connection: a resumed session would hide the cost and the faults of a handshake.
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+    // Every exchange is a fresh connection: a resumed session would hide the cost and the faults of
+    // a handshake.
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     return context;
 }
@@ -168,7 +178,8 @@ SSL_CTX* new_context(const SSL_METHOD* method) {
 bool is_address(const std::string& host) {
     in6_addr six{};
     in_addr four{};
-    return inet_pton(AF_INET, host.c_str(), &four) == 1 || inet_pton(AF_INET6, host.c_str(), &six) == 1;
+    return inet_pton(AF_INET, host.c_str(), &four) == 1 ||
+           inet_pton(AF_INET6, host.c_str(), &six) == 1;
 }
 
 }  // namespace
@@ -178,26 +189,35 @@ void TlsContext::Free::operator()(SSL_CTX* context) const { SSL_CTX_free(context
 base::Result<TlsContext> TlsContext::client(const TlsClientOptions& options) {
     ERR_clear_error();
     TlsContext made(new_context(TLS_client_method()));
-    SSL_CTX_set_verify(made.context_.get(), options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-    // A machine without a store of certificates still reaches self-signed servers and those of ca_file.
+    SSL_CTX_set_verify(made.context_.get(), options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                       nullptr);
+    // A machine without a store of certificates still reaches self-signed servers and those of
+    // ca_file.
     if (options.verify) SSL_CTX_set_default_verify_paths(made.context_.get());
-    if (!options.ca_file.empty() && SSL_CTX_load_verify_file(made.context_.get(), options.ca_file.c_str()) != 1)
-        return base::usage_error(fmt::format("cannot read certificates from {}: {}", options.ca_file, openssl_words(ERR_get_error())), "give a PEM file");
+    if (!options.ca_file.empty() &&
+        SSL_CTX_load_verify_file(made.context_.get(), options.ca_file.c_str()) != 1)
+        return base::usage_error(fmt::format("cannot read certificates from {}: {}",
+                                             options.ca_file, openssl_words(ERR_get_error())),
+                                 "give a PEM file");
     const unsigned char protocols[] = "\x08http/1.1";
     SSL_CTX_set_alpn_protos(made.context_.get(), protocols, sizeof protocols - 1);
     return made;
 }
 
-base::Result<TlsContext> TlsContext::server(const std::string& certificate_file, const std::string& key_file) {
+base::Result<TlsContext> TlsContext::server(const std::string& certificate_file,
+                                            const std::string& key_file) {
     ERR_clear_error();
     TlsContext made(new_context(TLS_server_method()));
     // A key with a passphrase is refused: OpenSSL's own answer is to ask on the terminal and wait.
     SSL_CTX_set_default_passwd_cb(made.context_.get(), [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_certificate_chain_file(made.context_.get(), certificate_file.c_str()) != 1)
-        return base::usage_error(fmt::format("cannot use the certificate {}: {}", certificate_file, openssl_words(ERR_get_error())), "give a PEM file");
+        return base::usage_error(fmt::format("cannot use the certificate {}: {}", certificate_file,
+                                             openssl_words(ERR_get_error())),
+                                 "give a PEM file");
     if (SSL_CTX_use_PrivateKey_file(made.context_.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1)
-        return base::usage_error(fmt::format("cannot use the key {}: {}", key_file, openssl_words(ERR_get_error())),
-                                 "give the PEM key of the certificate, without a passphrase");
+        return base::usage_error(
+            fmt::format("cannot use the key {}: {}", key_file, openssl_words(ERR_get_error())),
+            "give the PEM key of the certificate, without a passphrase");
     return made;
 }
 

@@ -1,5 +1,5 @@
-// TLS between the real host and real TLS peers: what is trusted, what is not and in which words, and that bytes, ends and
-// stamps mean the same as on plain connections.
+// TLS between the real host and real TLS peers: what is trusted, what is not and in which words,
+// and that bytes, ends and stamps mean the same as on plain connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,11 +19,16 @@ using ::testing::HasSubstr;
 /// A self-signed certificate for `name`, made by the openssl program.
 struct Certificate {
     explicit Certificate(const std::string& name)
-        : file(::testing::TempDir() + "fullstop_" + std::to_string(::getpid()) + "_" + name + ".pem"), key(file + ".key") {
-        const auto made = Child::start({.program = "openssl",
-                                        .arguments = {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-                                                      "/CN=" + name, "-addext", "subjectAltName=DNS:" + name, "-keyout", key, "-out", file}});
-        if (!made || (*made)->read_line(std::chrono::seconds(30)).value_or("?").has_value() || !std::filesystem::exists(file))
+        : file(::testing::TempDir() + "fullstop_" + std::to_string(::getpid()) + "_" + name +
+               ".pem"),
+          key(file + ".key") {
+        const auto made = Child::start(
+            {.program = "openssl",
+             .arguments = {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                           "-nodes", "-days", "2", "-subj", "/CN=" + name, "-addext",
+                           "subjectAltName=DNS:" + name, "-keyout", key, "-out", file}});
+        if (!made || (*made)->read_line(std::chrono::seconds(30)).value_or("?").has_value() ||
+            !std::filesystem::exists(file))
             throw std::runtime_error("openssl could not make a certificate");
     }
     ~Certificate() {
@@ -46,8 +51,10 @@ protected:
         elsewhere.reset();
     }
     /// A server that handshakes with `certificate` and runs `script` on the channel.
-    static std::function<void(int)> serving(const Certificate& certificate, std::function<void(Channel&, int fd)> script) {
-        const auto context = std::make_shared<base::Result<TlsContext>>(TlsContext::server(certificate.file, certificate.key));
+    static std::function<void(int)> serving(const Certificate& certificate,
+                                            std::function<void(Channel&, int fd)> script) {
+        const auto context = std::make_shared<base::Result<TlsContext>>(
+            TlsContext::server(certificate.file, certificate.key));
         return [context, script = std::move(script)](int fd) {
             {
                 const auto channel = (*context)->channel_from(fd);
@@ -74,7 +81,8 @@ protected:
             bytes.remove_prefix(io.bytes);
         }
     }
-    Script::Seen exchange(std::uint16_t port, bool tls, HostOptions options, const std::string& host = "localhost",
+    Script::Seen exchange(std::uint16_t port, bool tls, HostOptions options,
+                          const std::string& host = "localhost",
                           base::Duration timeout = std::chrono::seconds(20)) {
         Script script;
         script.on_start = [&](base::Instant, net::Actions& out) {
@@ -87,7 +95,9 @@ protected:
         (*running)->run_until_done();
         return script.seen[1];
     }
-    static HostOptions trusting(const Certificate& certificate) { return {.ca_file = certificate.file}; }
+    static HostOptions trusting(const Certificate& certificate) {
+        return {.ca_file = certificate.file};
+    }
 
     Loop loop;
     static std::unique_ptr<Certificate> localhost, elsewhere;
@@ -118,7 +128,8 @@ TEST_F(TlsTest, ASelfSignedCertificateIsRefusedWithItsReason) {
 
 TEST_F(TlsTest, ASelfSignedCertificateIsAcceptedWhenVerificationIsOff) {
     Peer peer(1, serving(*localhost, [](Channel& channel, int) { write_all(channel, "hi"); }));
-    EXPECT_EQ(exchange(peer.port(), true, {.verify_tls = false, .ca_file = {}}, "127.0.0.1").bytes, "hi");
+    EXPECT_EQ(exchange(peer.port(), true, {.verify_tls = false, .ca_file = {}}, "127.0.0.1").bytes,
+              "hi");
 }
 
 TEST_F(TlsTest, ACertificateOfAnotherNameIsRefused) {
@@ -144,7 +155,8 @@ TEST_F(TlsTest, TlsToAPlainPortSaysSo) {
 TEST_F(TlsTest, PlainToATlsPortSaysSo) {
     Peer peer(1, [](int fd) {
         receive_until(fd, "\r\n\r\n");
-        send_all(fd, {"\x15\x03\x01\x00\x02\x02\x46", 7});  // alert, fatal, protocol version: what TLS says to what is no TLS
+        send_all(fd, {"\x15\x03\x01\x00\x02\x02\x46",
+                      7});  // alert, fatal, protocol version: what TLS says to what is no TLS
         ::close(fd);
     });
     const Script::Seen seen = exchange(peer.port(), false, {.ca_file = {}});
@@ -157,7 +169,8 @@ TEST_F(TlsTest, AServerThatAcceptsAndNeverShakesHandsIsATimeOut) {
         receive_all(fd);
         ::close(fd);
     });
-    const Script::Seen seen = exchange(peer.port(), true, {.ca_file = {}}, "127.0.0.1", std::chrono::milliseconds(60));
+    const Script::Seen seen =
+        exchange(peer.port(), true, {.ca_file = {}}, "127.0.0.1", std::chrono::milliseconds(60));
     EXPECT_EQ(seen.failure, net::ConnectFailure::kTimedOut);
     EXPECT_EQ(seen.text, "the TLS handshake did not finish in time");
 }
@@ -201,11 +214,13 @@ TEST_F(TlsTest, AResetInsideAStreamIsAReset) {
 
 TEST_F(TlsTest, EveryByteComesInOrderWhateverTheRecords) {
     std::string all(3 << 20, '\0');
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>((i * 2654435761U) >> 13);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<char>((i * 2654435761U) >> 13);
     Peer peer(1, serving(*localhost, [&](Channel& channel, int) {
                   read_line(channel);
                   std::size_t size = 1;
-                  for (std::size_t at = 0; at < all.size(); at += size, size = size * 5 % 70001 + 1) write_all(channel, std::string_view(all).substr(at, size));
+                  for (std::size_t at = 0; at < all.size(); at += size, size = size * 5 % 70001 + 1)
+                      write_all(channel, std::string_view(all).substr(at, size));
               }));
     const Script::Seen seen = exchange(peer.port(), true, trusting(*localhost));
     EXPECT_TRUE(seen.bytes == all) << seen.bytes.size() << " bytes of " << all.size();
@@ -220,7 +235,9 @@ TEST_F(TlsTest, OurServerSpeaksTlsToo) {
         void client_left(base::Instant, net::ConnectionId, net::ServiceActions&) override {}
         void wake(base::Instant, net::ServiceActions&) override {}
     } service;
-    const auto server = Server::listen(loop, service, {.host = "127.0.0.1", .certificate_file = localhost->file, .key_file = localhost->key});
+    const auto server = Server::listen(
+        loop, service,
+        {.host = "127.0.0.1", .certificate_file = localhost->file, .key_file = localhost->key});
     ASSERT_TRUE(server.has_value());
     const Script::Seen seen = exchange((*server)->port(), true, trusting(*localhost));
     EXPECT_THAT(seen.bytes, HasSubstr("hello over TLS"));

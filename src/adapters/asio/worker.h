@@ -1,4 +1,5 @@
-// Work that blocks (a model's decode step) on a thread of its own, and its results back on the loop's thread.
+// Work that blocks (a model's decode step) on a thread of its own, and its results back on the
+// loop's thread.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,8 @@ public:
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
-    /// `step` runs on the worker's thread, one after the other in the order of the calls; then `done` on the loop's.
-    /// The caller hands over one step at a time and so bounds the queue.
+    /// `step` runs on the worker's thread, one after the other in the order of the calls; then
+    /// `done` on the loop's. The caller hands over one step at a time and so bounds the queue.
     void run(std::function<void()> step, std::function<void()> done);
 
 private:

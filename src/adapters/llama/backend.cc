@@ -1,9 +1,14 @@
-// Why batches are built as they are (layout streams, flash attention on, q8_0 KV; checked by backend_test.cc):
-// - On some CPUs libllama picks other kernels for one row than for several, and for one output than for several. Where a
-//   check at the start sees a difference, no pass has fewer than two of either: a lone next token is computed beside a
-//   padding row (which can halve the speed of a single user), a prompt asks for its last two outputs.
-// - A pass over several streams needs equal row counts and neighbouring ids. So each prompt piece is a pass of its own,
-//   all next tokens together are another, and a hole between their ids is filled with a padding row.
+// Why batches are built as they are (layout streams, flash attention on, q8_0 KV; checked by
+// backend_test.cc):
+// - On some CPUs libllama picks other kernels for one row than for several, and for one output than
+// for several. Where a
+//   check at the start sees a difference, no pass has fewer than two of either: a lone next token
+//   is computed beside a padding row (which can halve the speed of a single user), a prompt asks
+//   for its last two outputs.
+// - A pass over several streams needs equal row counts and neighbouring ids. So each prompt piece
+// is a pass of its own,
+//   all next tokens together are another, and a hole between their ids is filled with a padding
+//   row.
 // Padding rows are removed from KV after the pass.
 #include "adapters/llama/backend.h"
 
@@ -45,7 +50,8 @@ DecodeStatus status_of(int code) {
 
 class LlamaBackend final : public engine::Backend {
 public:
-    LlamaBackend(Model model, Context context, engine::ModelFacts facts, bool invariant, const std::string& form)
+    LlamaBackend(Model model, Context context, engine::ModelFacts facts, bool invariant,
+                 const std::string& form)
         : model_(std::move(model)),
           context_(std::move(context)),
           facts_(std::move(facts)),
@@ -53,29 +59,45 @@ public:
           tokenizer_(vocabulary_),
           streams_(facts_.layout == "streams"),
           cells_(*context_, Tokens{llama_model_n_swa(model_.get())},
-                 invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1) : std::nullopt, static_cast<int>(facts_.max_sequences)),
+                 invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1)
+                                        : std::nullopt,
+                 static_cast<int>(facts_.max_sequences)),
           chat_template_(read_template(form)) {
         if (!chat_template_) facts_.no_chat = chat_template_.error().message;
-        if (const Tokens window{llama_model_n_swa(model_.get())}; window.count > 0) facts_.sliding_window = window;
+        if (const Tokens window{llama_model_n_swa(model_.get())}; window.count > 0)
+            facts_.sliding_window = window;
         facts_.shares = !streams_ && !facts_.sliding_window;
         facts_.pads = invariant && one_row_differs();
-        facts_.load_invariant = !invariant ? "off" : company_changes_nothing() ? "verified" : "not verified";
+        facts_.load_invariant = !invariant                  ? "off"
+                                : company_changes_nothing() ? "verified"
+                                                            : "not verified";
     }
 
     const engine::ModelFacts& facts() const override { return facts_; }
-    engine::PromptTokens tokenize(std::string_view text) const override { return text_tokens(tokenizer_, text, facts_.window); }
+    engine::PromptTokens tokenize(std::string_view text) const override {
+        return text_tokens(tokenizer_, text, facts_.window);
+    }
     std::string piece(TokenId token) const override { return text_of(token, false); }
     bool is_end(TokenId token) const override { return llama_vocab_is_eog(vocabulary_, token); }
-    base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<engine::PromptTokens> chat_tokens(
+        std::span<const answer::Message> messages) const override;
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
-    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(const std::string& grammar) override;
+    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(
+        const std::string& grammar) override;
     DecodeStatus decode(std::span<const Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(SequenceId sequence) override { cells_.remove(sequence); }
-    std::vector<std::byte> snapshot(SequenceId sequence, Tokens from) override { return cells_.snapshot(sequence, from); }
-    bool append(SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) override { return cells_.append(sequence, length, snapshot); }
-    void share(SequenceId from, SequenceId to, Tokens length) override { cells_.share(from, to, length); }
-    bool restore(SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) override {
+    std::vector<std::byte> snapshot(SequenceId sequence, Tokens from) override {
+        return cells_.snapshot(sequence, from);
+    }
+    bool append(SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) override {
+        return cells_.append(sequence, length, snapshot);
+    }
+    void share(SequenceId from, SequenceId to, Tokens length) override {
+        cells_.share(from, to, length);
+    }
+    bool restore(SequenceId sequence, Tokens length, Tokens keep,
+                 std::span<const std::byte> snapshot) override {
         return cells_.restore(sequence, length, keep, snapshot);
     }
 
@@ -86,7 +108,9 @@ private:
     DecodeStatus decode_unified(std::span<const Run> runs);
     std::string text_of(TokenId token, bool control_too) const;
     /// A control token as it is written in prompts; "" when the model has none.
-    std::string control(TokenId token) const { return token == LLAMA_TOKEN_NULL ? std::string() : text_of(token, true); }
+    std::string control(TokenId token) const {
+        return token == LLAMA_TOKEN_NULL ? std::string() : text_of(token, true);
+    }
     base::Result<ChatTemplate> read_template(const std::string& given) const;
     bool one_row_differs();
     bool company_changes_nothing();
@@ -106,12 +130,14 @@ private:
     KvCells cells_;
     base::Result<ChatTemplate> chat_template_;
     Pass pass_;
-    std::vector<std::pair<int, llama_pos>> pads_;  ///< place and position of the padding rows in pass_
-    std::vector<const float*> logits_;             ///< by run; null: not wanted
-    std::vector<std::vector<float>> copies_;       ///< by run, of passes before the last one
+    std::vector<std::pair<int, llama_pos>>
+        pads_;                                ///< place and position of the padding rows in pass_
+    std::vector<const float*> logits_;        ///< by run; null: not wanted
+    std::vector<std::vector<float>> copies_;  ///< by run, of passes before the last one
 };
 
-base::Result<engine::PromptTokens> LlamaBackend::chat_tokens(std::span<const answer::Message> messages) const {
+base::Result<engine::PromptTokens> LlamaBackend::chat_tokens(
+    std::span<const answer::Message> messages) const {
     if (!chat_template_) return std::unexpected(chat_template_.error());
     return llama::chat_tokens(*chat_template_, tokenizer_, messages, facts_.window);
 }
@@ -123,7 +149,8 @@ base::Result<std::string> LlamaBackend::chat_text(std::span<const answer::Messag
     return joined(*parts);
 }
 
-base::Result<std::unique_ptr<engine::TokenConstraint>> LlamaBackend::constrain(const std::string& grammar) {
+base::Result<std::unique_ptr<engine::TokenConstraint>> LlamaBackend::constrain(
+    const std::string& grammar) {
     if (bytes_ == nullptr) {
         auto bytes = std::make_shared<TokenBytes>();
         for (TokenId token = 0; token < facts_.vocabulary; ++token) bytes->add(piece(token));
@@ -133,15 +160,21 @@ base::Result<std::unique_ptr<engine::TokenConstraint>> LlamaBackend::constrain(c
 }
 
 base::Result<ChatTemplate> LlamaBackend::read_template(const std::string& given) const {
-    const char* source = given.empty() ? llama_model_chat_template(model_.get(), nullptr) : given.c_str();
-    if (source == nullptr) return base::usage_error("the model has no chat template", "start the server with --chat-template FILE, or use /v1/completions");
-    return ChatTemplate::parse(source, {control(llama_vocab_bos(vocabulary_)), llama_vocab_get_add_bos(vocabulary_)},
-                               {control(llama_vocab_eos(vocabulary_)), llama_vocab_get_add_eos(vocabulary_)});
+    const char* source =
+        given.empty() ? llama_model_chat_template(model_.get(), nullptr) : given.c_str();
+    if (source == nullptr)
+        return base::usage_error(
+            "the model has no chat template",
+            "start the server with --chat-template FILE, or use /v1/completions");
+    return ChatTemplate::parse(
+        source, {control(llama_vocab_bos(vocabulary_)), llama_vocab_get_add_bos(vocabulary_)},
+        {control(llama_vocab_eos(vocabulary_)), llama_vocab_get_add_eos(vocabulary_)});
 }
 
 std::string LlamaBackend::text_of(TokenId token, bool control_too) const {
     std::array<char, 64> small{};
-    const int size = llama_token_to_piece(vocabulary_, token, small.data(), small.size(), 0, control_too);
+    const int size =
+        llama_token_to_piece(vocabulary_, token, small.data(), small.size(), 0, control_too);
     if (size >= 0) return std::string(small.data(), static_cast<std::size_t>(size));
     std::string text(static_cast<std::size_t>(-size), '\0');
     llama_token_to_piece(vocabulary_, token, text.data(), -size, 0, control_too);
@@ -158,7 +191,8 @@ DecodeStatus LlamaBackend::decode(std::span<const Run> runs) {
 DecodeStatus LlamaBackend::decode_streams(std::span<const Run> runs) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (runs[i].tokens.size() == 1) continue;
-        if (const auto status = decode_prompt(runs[i], i); status != DecodeStatus::kOk) return status;
+        if (const auto status = decode_prompt(runs[i], i); status != DecodeStatus::kOk)
+            return status;
     }
     return decode_next_tokens(runs);
 }
@@ -189,7 +223,9 @@ DecodeStatus LlamaBackend::decode_next_tokens(std::span<const Run> runs) {
         pass_.add(runs[index], place, 1);
         next = place + 1;
     }
-    if (facts_.pads && pass_.rows() == 1) {  // a neighbour on either side will do, but rows must come in order of place
+    if (facts_.pads &&
+        pass_.rows() ==
+            1) {  // a neighbour on either side will do, but rows must come in order of place
         if (order.front().first == 0) {
             pad(1);
         } else {
@@ -201,7 +237,8 @@ DecodeStatus LlamaBackend::decode_next_tokens(std::span<const Run> runs) {
     }
     const auto status = run_pass();
     if (status == DecodeStatus::kOk)
-        for (const auto& [index, row] : rows) logits_[index] = llama_get_logits_ith(context_.get(), row);
+        for (const auto& [index, row] : rows)
+            logits_[index] = llama_get_logits_ith(context_.get(), row);
     return status;
 }
 
@@ -212,20 +249,24 @@ DecodeStatus LlamaBackend::decode_unified(std::span<const Run> runs) {
         pass_.add(run, *cells_.find(run.sequence), run.wants_logits ? outputs_of_prompt() : 0);
         last_rows.push_back(pass_.rows() - 1);
     }
-    if (facts_.pads && (pass_.rows() < 2 || pass_.outputs() == 1)) pad(static_cast<int>(facts_.max_sequences));
+    if (facts_.pads && (pass_.rows() < 2 || pass_.outputs() == 1))
+        pad(static_cast<int>(facts_.max_sequences));
     const auto status = run_pass();
     for (std::size_t i = 0; status == DecodeStatus::kOk && i < runs.size(); ++i)
         if (runs[i].wants_logits) logits_[i] = llama_get_logits_ith(context_.get(), last_rows[i]);
     return status;
 }
 
-/// Whether logits depend on being alone in a pass: which kernel runs depends on counts, not on values, so one prompt and
-/// one next token tell. In doubt (a pass failed) the answer is yes.
+/// Whether logits depend on being alone in a pass: which kernel runs depends on counts, not on
+/// values, so one prompt and one next token tell. In doubt (a pass failed) the answer is yes.
 bool LlamaBackend::one_row_differs() {
     constexpr std::array<TokenId, 8> kTokens = {11, 12, 13, 14, 15, 16, 17, 18};  // any will do
     const Run prompt{.sequence = 0, .position = {}, .tokens = kTokens, .wants_logits = true};
     const Tokens length{std::ssize(kTokens)};
-    const Run next{.sequence = 0, .position = length, .tokens = std::span(kTokens).first(1), .wants_logits = true};
+    const Run next{.sequence = 0,
+                   .position = length,
+                   .tokens = std::span(kTokens).first(1),
+                   .wants_logits = true};
     std::array<std::vector<float>, 4> seen;
     for (const std::size_t outputs : {1U, 2U}) {
         cells_.clear();
@@ -251,30 +292,39 @@ std::vector<float> LlamaBackend::logits_of_last(std::span<const Run> runs) {
     return {row.begin(), row.end()};
 }
 
-/// One answer alone, then with its prompt in pieces, with others before it and beside it, as many as there may be (up to
-/// eight), some of which end in the middle, and with a pause: the same bits? How many rows meet decides which kernels run.
+/// One answer alone, then with its prompt in pieces, with others before it and beside it, as many
+/// as there may be (up to eight), some of which end in the middle, and with a pause: the same bits?
+/// How many rows meet decides which kernels run.
 bool LlamaBackend::company_changes_nothing() {
-    constexpr std::array<TokenId, 12> kTokens = {31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42};  // any will do
+    constexpr std::array<TokenId, 12> kTokens = {31, 32, 33, 34, 35, 36,
+                                                 37, 38, 39, 40, 41, 42};  // any will do
     constexpr SequenceId kMeasured = 1, kLate = 2, kFirstOther = 3;
     const std::span<const TokenId> tokens = kTokens;
     const auto rows = [&](SequenceId id, std::size_t from, std::size_t count) {
-        return Run{.sequence = id, .position = {static_cast<std::int64_t>(from)}, .tokens = tokens.subspan(from, count), .wants_logits = true};
+        return Run{.sequence = id,
+                   .position = {static_cast<std::int64_t>(from)},
+                   .tokens = tokens.subspan(from, count),
+                   .wants_logits = true};
     };
     std::vector<std::vector<float>> alone, company;
     for (const auto& [from, count] : {std::pair{0, 8}, {8, 1}, {9, 1}, {10, 1}, {11, 1}})
         alone.push_back(logits_of_last(std::array{rows(kMeasured, from, count)}));
     remove(kMeasured);
 
-    const SequenceId others = kFirstOther + static_cast<SequenceId>(std::min<std::int64_t>(facts_.max_sequences, 8)) - 1;
+    const SequenceId others =
+        kFirstOther + static_cast<SequenceId>(std::min<std::int64_t>(facts_.max_sequences, 8)) - 1;
     std::vector<Run> beside;
-    for (SequenceId id = kFirstOther; id < others; ++id) logits_of_last(std::array{rows(id, 0, 2 + id % 3)});
+    for (SequenceId id = kFirstOther; id < others; ++id)
+        logits_of_last(std::array{rows(id, 0, 2 + id % 3)});
     for (SequenceId id = kFirstOther; id < others; ++id) beside.push_back(rows(id, 2 + id % 3, 1));
     Run first = rows(kMeasured, 0, 5);
     first.wants_logits = false;
     decode(std::array{first});
     beside.push_back(rows(kMeasured, 5, 3));
     company.push_back(logits_of_last(beside));
-    for (Run& run : beside) run = rows(run.sequence, static_cast<std::size_t>(run.position.count) + run.tokens.size(), 1);
+    for (Run& run : beside)
+        run =
+            rows(run.sequence, static_cast<std::size_t>(run.position.count) + run.tokens.size(), 1);
     company.push_back(logits_of_last(beside));
     for (SequenceId id = kFirstOther; id < others; ++id) remove(id);
     const std::vector<std::byte> saved = snapshot(kMeasured, {});
@@ -282,7 +332,9 @@ bool LlamaBackend::company_changes_nothing() {
     logits_of_last(std::array{rows(kLate, 0, 5)});
     const bool restored = !saved.empty() && restore(kMeasured, Tokens{9}, Tokens{9}, saved);
     if (restored)
-        for (const std::size_t at : {9U, 10U, 11U}) company.push_back(logits_of_last(std::array{rows(kLate, at - 4, 1), rows(kMeasured, at, 1)}));
+        for (const std::size_t at : {9U, 10U, 11U})
+            company.push_back(
+                logits_of_last(std::array{rows(kLate, at - 4, 1), rows(kMeasured, at, 1)}));
     remove(kMeasured);
     remove(kLate);
     cells_.clear();
@@ -296,7 +348,8 @@ std::vector<float> LlamaBackend::logits_of_pass(int row) {
     return {logits, logits + facts_.vocabulary};
 }
 
-/// A row that nobody reads, at the end of whatever is at `place`. There is room: a sequence never stores its last token.
+/// A row that nobody reads, at the end of whatever is at `place`. There is room: a sequence never
+/// stores its last token.
 void LlamaBackend::pad(int place) {
     const llama_pos position = cells_.next_position(place);
     pass_.add(kPadToken, position, place, true);
@@ -313,7 +366,8 @@ DecodeStatus LlamaBackend::run_pass() {
 }
 
 std::span<const float> LlamaBackend::logits(std::size_t index) const {
-    FULLSTOP_ASSERT(index < logits_.size() && logits_[index] != nullptr, "logits are read of runs that wanted them");
+    FULLSTOP_ASSERT(index < logits_.size() && logits_[index] != nullptr,
+                    "logits are read of runs that wanted them");
     return {logits_[index], static_cast<std::size_t>(facts_.vocabulary)};
 }
 
@@ -332,20 +386,22 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
     if (!model) return std::unexpected(model.error());
     auto context = make_context(**model, *shape, options, *placement);
     if (!context) return std::unexpected(context.error());
-    engine::ModelFacts facts{.name = options.model.stem().string(),
-                             .layout = options.layout == KvLayout::kStreams ? "streams" : "unified",
-                             .kv_type = options.kv_type == KvType::kQ8_0 ? "q8_0" : "f16",
-                             .window = shape->window,
-                             .pool = shape->pool,
-                             .kv_bytes_per_token = kv_bytes_per_token(**model, options.kv_type),
-                             .max_sequences = options.max_sequences,
-                             .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
-                             .threads = options.threads,
-                             .device = placement->device,
-                             .gpu_layers = placement->on_gpu,
-                             .pads = true,
-                             .load_invariant = ""};
-    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts), options.load_invariant, options.chat_template);
+    engine::ModelFacts facts{
+        .name = options.model.stem().string(),
+        .layout = options.layout == KvLayout::kStreams ? "streams" : "unified",
+        .kv_type = options.kv_type == KvType::kQ8_0 ? "q8_0" : "f16",
+        .window = shape->window,
+        .pool = shape->pool,
+        .kv_bytes_per_token = kv_bytes_per_token(**model, options.kv_type),
+        .max_sequences = options.max_sequences,
+        .vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model->get())),
+        .threads = options.threads,
+        .device = placement->device,
+        .gpu_layers = placement->on_gpu,
+        .pads = true,
+        .load_invariant = ""};
+    return std::make_unique<LlamaBackend>(std::move(*model), std::move(*context), std::move(facts),
+                                          options.load_invariant, options.chat_template);
 }
 
 }  // namespace fullstop::adapters::llama

@@ -1,4 +1,5 @@
-// In order because of libllama's search: it starts behind the last cell it filled, and only a removal leads it back.
+// In order because of libllama's search: it starts behind the last cell it filled, and only a
+// removal leads it back.
 #include "adapters/llama/kv_cells.h"
 
 #include <algorithm>
@@ -9,7 +10,11 @@
 namespace fullstop::adapters::llama {
 
 KvCells::KvCells(llama_context& context, base::Tokens window, std::optional<int> grave, int scratch)
-    : context_(context), memory_(llama_get_memory(&context)), window_(window), grave_(grave), scratch_(scratch) {}
+    : context_(context),
+      memory_(llama_get_memory(&context)),
+      window_(window),
+      grave_(grave),
+      scratch_(scratch) {}
 
 int KvCells::take(engine::SequenceId sequence) {
     const int place = places_.take(sequence);
@@ -43,7 +48,9 @@ void KvCells::relocate(int from, int to) {
         llama_memory_seq_cp(memory_, from, to, -1, -1);  // the same cells under another id
     } else if (next_position(from) > 0) {
         const std::vector<std::byte> bytes = copy_of(from);
-        const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), to) > 0;
+        const bool done =
+            llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                     bytes.size(), to) > 0;
         FULLSTOP_ASSERT(done, "a stream that is free holds what another one of its size held");
     }
     llama_memory_seq_rm(memory_, from, -1, -1);
@@ -51,29 +58,36 @@ void KvCells::relocate(int from, int to) {
 
 std::vector<std::byte> KvCells::copy_of(int place) const {
     std::vector<std::byte> bytes(llama_state_seq_get_size(&context_, place));
-    const std::size_t written = llama_state_seq_get_data(&context_, reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), place);
+    const std::size_t written = llama_state_seq_get_data(
+        &context_, reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), place);
     bytes.resize(written);
     return bytes;
 }
 
 std::vector<std::byte> KvCells::snapshot(engine::SequenceId sequence, base::Tokens from) {
     const auto place = places_.find(sequence);
-    return place ? copy_behind(*place, static_cast<llama_pos>(from.count)) : std::vector<std::byte>();
+    return place ? copy_behind(*place, static_cast<llama_pos>(from.count))
+                 : std::vector<std::byte>();
 }
 
-bool KvCells::append(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) {
+bool KvCells::append(engine::SequenceId sequence, base::Tokens length,
+                     std::span<const std::byte> snapshot) {
     const auto place = places_.find(sequence);
     if (!place || !prepare(length.count) || !put_behind(*place, snapshot)) return false;
     computed(length.count);
     return true;
 }
 
-bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) {
-    // libllama copies no cell that lies behind the window of its layer, and the next token of a beginning would look for it.
+bool KvCells::restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep,
+                      std::span<const std::byte> snapshot) {
+    // libllama copies no cell that lies behind the window of its layer, and the next token of a
+    // beginning would look for it.
     if (keep < length && window_.count > 0 && length > window_) return false;
     if (!prepare(length.count)) return false;
     const int place = take(sequence);
-    const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(snapshot.data()), snapshot.size(), place) > 0;
+    const bool done =
+        llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(snapshot.data()),
+                                 snapshot.size(), place) > 0;
     if (!done) {
         remove(sequence);
         return false;
@@ -123,7 +137,9 @@ std::vector<std::byte> KvCells::copy_behind(int place, llama_pos position) {
 
 bool KvCells::put_behind(int place, std::span<const std::byte> bytes) {
     if (bytes.empty()) return true;
-    const bool done = llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), scratch_) > 0;
+    const bool done =
+        llama_state_seq_set_data(&context_, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                 bytes.size(), scratch_) > 0;
     llama_memory_seq_cp(memory_, scratch_, place, -1, -1);
     llama_memory_seq_rm(memory_, scratch_, -1, -1);
     return done;
@@ -137,10 +153,12 @@ bool KvCells::compact() {
     };
     std::vector<Living> living;
     for (int place = 0; place < places_.used(); ++place) {
-        Living next{.place = place, .with = 0, .shared = 0, .length = next_position(place), .rest = {}};
+        Living next{
+            .place = place, .with = 0, .shared = 0, .length = next_position(place), .rest = {}};
         if (next.length == 0) continue;
         for (const Living& before : living) {
-            const llama_pos same = common(beginnings_[static_cast<std::size_t>(before.place)], beginnings_[static_cast<std::size_t>(place)]);
+            const llama_pos same = common(beginnings_[static_cast<std::size_t>(before.place)],
+                                          beginnings_[static_cast<std::size_t>(place)]);
             if (same > next.shared) next.with = before.place, next.shared = same;
         }
         next.rest = copy_behind(place, next.shared);

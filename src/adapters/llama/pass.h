@@ -31,7 +31,8 @@ public:
     /// All tokens of `run`; `outputs` of its last rows.
     void add(const engine::Run& run, int place, std::size_t outputs) {
         for (std::size_t i = 0; i < run.tokens.size(); ++i)
-            add(run.tokens[i], run.position.count + static_cast<std::int64_t>(i), place, i + outputs >= run.tokens.size());
+            add(run.tokens[i], run.position.count + static_cast<std::int64_t>(i), place,
+                i + outputs >= run.tokens.size());
     }
     int rows() const { return batch_.n_tokens; }
     int outputs() const { return outputs_; }

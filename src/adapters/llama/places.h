@@ -1,5 +1,6 @@
-// Which libllama sequence id each answer uses. Ids in use are always 0..n-1: libllama computes neighbouring streams in
-// one pass over the weights, and a hole between them would cost a second one.
+// Which libllama sequence id each answer uses. Ids in use are always 0..n-1: libllama computes
+// neighbouring streams in one pass over the weights, and a hole between them would cost a second
+// one.
 #pragma once
 
 #include <optional>

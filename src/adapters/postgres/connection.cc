@@ -1,4 +1,5 @@
-// Values and rows travel in PostgreSQL's binary form: big-endian integers and doubles, bytes as they are.
+// Values and rows travel in PostgreSQL's binary form: big-endian integers and doubles, bytes as
+// they are.
 #include "adapters/postgres/connection.h"
 
 #include <fmt/format.h>
@@ -24,14 +25,16 @@ using Result = std::unique_ptr<PGresult, decltype(&::PQclear)>;
 
 std::string big_endian(std::uint64_t value) {
     std::string bytes(8, '\0');
-    for (int i = 0; i < 8; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * (7 - i)) & 0xFF);
+    for (int i = 0; i < 8; ++i)
+        bytes[static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * (7 - i)) & 0xFF);
     return bytes;
 }
 
 /// The values of one call, in the form that libpq takes them.
 class Parameters {
 public:
-    explicit Parameters(std::span<const store::Value> values) : null_(values.size()), formats_(values.size(), 1) {
+    explicit Parameters(std::span<const store::Value> values)
+        : null_(values.size()), formats_(values.size(), 1) {
         bytes_.reserve(values.size());
         for (std::size_t i = 0; i < values.size(); ++i) {
             null_[i] = std::holds_alternative<std::monostate>(values[i]);
@@ -50,8 +53,12 @@ public:
 private:
     struct Encoder {
         std::string operator()(std::monostate) const { return {}; }
-        std::string operator()(std::int64_t value) const { return big_endian(static_cast<std::uint64_t>(value)); }
-        std::string operator()(double value) const { return big_endian(std::bit_cast<std::uint64_t>(value)); }
+        std::string operator()(std::int64_t value) const {
+            return big_endian(static_cast<std::uint64_t>(value));
+        }
+        std::string operator()(double value) const {
+            return big_endian(std::bit_cast<std::uint64_t>(value));
+        }
         std::string operator()(store::Text value) const { return escaped(value.bytes); }
         std::string operator()(store::Blob value) const { return std::string(value.bytes); }
     };
@@ -64,7 +71,9 @@ private:
 class CurrentRow final : public store::Row {
 public:
     explicit CurrentRow(const PGresult* result) : result_(result) {}
-    std::int64_t integer(int column) const override { return static_cast<std::int64_t>(number(column)); }
+    std::int64_t integer(int column) const override {
+        return static_cast<std::int64_t>(number(column));
+    }
     std::optional<double> real(int column) const override {
         if (pq().PQgetisnull(result_, 0, column) != 0) return std::nullopt;
         return std::bit_cast<double>(number(column));
@@ -73,7 +82,10 @@ public:
     std::string blob(int column) const override { return std::string(bytes(column)); }
 
 private:
-    std::string_view bytes(int column) const { return {pq().PQgetvalue(result_, 0, column), static_cast<std::size_t>(pq().PQgetlength(result_, 0, column))}; }
+    std::string_view bytes(int column) const {
+        return {pq().PQgetvalue(result_, 0, column),
+                static_cast<std::size_t>(pq().PQgetlength(result_, 0, column))};
+    }
     std::uint64_t number(int column) const {
         const std::string_view raw = bytes(column);
         store::expect(raw.size() == 8, "a number of eight bytes");
@@ -96,12 +108,14 @@ void Connection::Close::operator()(pg_conn* connection) const { pq().PQfinish(co
 
 Connection::Connection(const Target& target, const std::atomic<bool>& ending) : ending_(ending) {
     std::vector<const char*> keys, values;
-    for (const auto& [key, value] : target.options) keys.push_back(key.c_str()), values.push_back(value.c_str());
+    for (const auto& [key, value] : target.options)
+        keys.push_back(key.c_str()), values.push_back(value.c_str());
     keys.push_back(nullptr), values.push_back(nullptr);
     connection_.reset(pq().PQconnectStartParams(keys.data(), values.data(), 0));
     if (!connection_) throw Failure("no memory for a connection", "", true);
     pq().PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
-    pq().PQsetErrorVerbosity(connection_.get(), PQERRORS_VERBOSE);  // so that a refused connection tells its SQLSTATE
+    pq().PQsetErrorVerbosity(connection_.get(),
+                             PQERRORS_VERBOSE);  // so that a refused connection tells its SQLSTATE
     connect(connect_limit(target));
     pq().PQsetnonblocking(connection_.get(), 1);
     pq().PQsetErrorVerbosity(connection_.get(), PQERRORS_DEFAULT);
@@ -117,7 +131,8 @@ void Connection::connect(base::Duration limit) {
             const Refusal refusal = read_refusal(pq().PQerrorMessage(connection_.get()));
             throw Failure(refusal.words, refusal.state, true);
         }
-        wait(next == PGRES_POLLING_WRITING, std::max<base::Duration>(end - Clock::now(), base::Duration::zero()));
+        wait(next == PGRES_POLLING_WRITING,
+             std::max<base::Duration>(end - Clock::now(), base::Duration::zero()));
         next = pq().PQconnectPoll(connection_.get());
     }
 }
@@ -127,10 +142,15 @@ void Connection::wait(bool writable, base::Duration limit) {
     const auto end = Clock::now() + limit;
     while (!ending_) {
         const auto left = end - Clock::now();
-        if (left <= base::Duration::zero()) fail(fmt::format("no reply within {:g} s", base::to_seconds(limit)), true);
-        pollfd socket{.fd = pq().PQsocket(connection_.get()), .events = static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), .revents = 0};
-        if (pq().PQstatus(connection_.get()) != CONNECTION_OK) socket.events = static_cast<short>(writable ? POLLOUT : POLLIN);
-        const auto slice = std::chrono::ceil<std::chrono::milliseconds>(std::min<base::Duration>(left, kLookForEnd));
+        if (left <= base::Duration::zero())
+            fail(fmt::format("no reply within {:g} s", base::to_seconds(limit)), true);
+        pollfd socket{.fd = pq().PQsocket(connection_.get()),
+                      .events = static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN),
+                      .revents = 0};
+        if (pq().PQstatus(connection_.get()) != CONNECTION_OK)
+            socket.events = static_cast<short>(writable ? POLLOUT : POLLIN);
+        const auto slice = std::chrono::ceil<std::chrono::milliseconds>(
+            std::min<base::Duration>(left, kLookForEnd));
         if (poll(&socket, 1, static_cast<int>(slice.count())) > 0) return;
     }
     fail("the program ends", true);
@@ -141,14 +161,18 @@ void Connection::fail(const std::string& words, bool lost) {
     throw Failure(words, "", lost);
 }
 
-bool Connection::usable() const { return connection_ && pq().PQstatus(connection_.get()) == CONNECTION_OK; }
+bool Connection::usable() const {
+    return connection_ && pq().PQstatus(connection_.get()) == CONNECTION_OK;
+}
 
 void Connection::flush() {
-    for (int left = pq().PQflush(connection_.get()); left != 0; left = pq().PQflush(connection_.get())) {
+    for (int left = pq().PQflush(connection_.get()); left != 0;
+         left = pq().PQflush(connection_.get())) {
         if (left < 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
         wait(true, reply_limit_);
         // While it cannot take more it may be waiting for us to read.
-        if (pq().PQconsumeInput(connection_.get()) == 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
+        if (pq().PQconsumeInput(connection_.get()) == 0)
+            fail(one_line(pq().PQerrorMessage(connection_.get())), true);
     }
 }
 
@@ -167,7 +191,8 @@ void Connection::take_results(const Rows* each) {
     while (true) {
         while (pq().PQisBusy(connection_.get()) != 0) {
             wait(false, reply_limit_);
-            if (pq().PQconsumeInput(connection_.get()) == 0) fail(one_line(pq().PQerrorMessage(connection_.get())), true);
+            if (pq().PQconsumeInput(connection_.get()) == 0)
+                fail(one_line(pq().PQerrorMessage(connection_.get())), true);
         }
         const Result result(pq().PQgetResult(connection_.get()), pq().PQclear);
         if (!result) break;
@@ -180,7 +205,8 @@ void Connection::take_results(const Rows* each) {
             }
         } else if (status == PGRES_FATAL_ERROR && !failure) {
             const char* state = pq().PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
-            failure.emplace(one_line(pq().PQresultErrorMessage(result.get())), state == nullptr ? "" : state, false);
+            failure.emplace(one_line(pq().PQresultErrorMessage(result.get())),
+                            state == nullptr ? "" : state, false);
         }
     }
     if (failure) throw Failure(failure->what(), failure->state, !usable());
@@ -202,11 +228,14 @@ const std::string& Connection::prepared(const store::Statement& statement) {
     return prepared_[&statement] = name;
 }
 
-void Connection::send_prepared(const store::Statement& statement, std::span<const store::Value> values) {
+void Connection::send_prepared(const store::Statement& statement,
+                               std::span<const store::Value> values) {
     if (!usable()) throw Failure("the connection is gone", "", true);
     const std::string& name = prepared(statement);
     const Parameters parameters(values);
-    send(pq().PQsendQueryPrepared(connection_.get(), name.c_str(), parameters.count(), parameters.pointers(), parameters.lengths(), parameters.formats(), 1));
+    send(pq().PQsendQueryPrepared(connection_.get(), name.c_str(), parameters.count(),
+                                  parameters.pointers(), parameters.lengths(), parameters.formats(),
+                                  1));
 }
 
 void Connection::execute(const store::Statement& statement, std::span<const store::Value> values) {
@@ -214,7 +243,8 @@ void Connection::execute(const store::Statement& statement, std::span<const stor
     take_results(nullptr);
 }
 
-void Connection::select(const store::Statement& statement, std::span<const store::Value> values, const Rows& each) {
+void Connection::select(const store::Statement& statement, std::span<const store::Value> values,
+                        const Rows& each) {
     send_prepared(statement, values);
     pq().PQsetSingleRowMode(connection_.get());  // a run's rows need not fit into memory twice
     take_results(&each);

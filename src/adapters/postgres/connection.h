@@ -1,5 +1,6 @@
-// One connection to PostgreSQL through libpq's asynchronous calls, so that every wait has a limit and ends when the program
-// wants to. It belongs to one thread. What goes wrong is a Failure; explain() in trouble.h puts it in words.
+// One connection to PostgreSQL through libpq's asynchronous calls, so that every wait has a limit
+// and ends when the program wants to. It belongs to one thread. What goes wrong is a Failure;
+// explain() in trouble.h puts it in words.
 #pragma once
 
 #include <atomic>
@@ -27,14 +28,16 @@ struct Failure : std::runtime_error {
 
 class Connection final : public store::Database {
 public:
-    /// Connects, within kConnectTimeout or the URL's connect_timeout. `ending`: waits end when it becomes true.
+    /// Connects, within kConnectTimeout or the URL's connect_timeout. `ending`: waits end when it
+    /// becomes true.
     Connection(const Target& target, const std::atomic<bool>& ending);
     ~Connection() override;
 
     /// Text without values; may hold several statements.
     void run(const std::string& sql);
     void execute(const store::Statement& statement, std::span<const store::Value> values) override;
-    void select(const store::Statement& statement, std::span<const store::Value> values, const std::function<void(const store::Row&)>& each) override;
+    void select(const store::Statement& statement, std::span<const store::Value> values,
+                const std::function<void(const store::Row&)>& each) override;
     void begin_reading() override { run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); }
     void end_reading() noexcept override;
     /// How long it may be silent while it owes a reply [kReplyTimeout].

@@ -25,7 +25,8 @@ struct Loaded {
         }
         const auto find = [&](auto& function, const char* name) {
             void* found = ::dlsym(library, name);
-            if (found == nullptr && trouble.empty()) trouble = fmt::format("libpq.so.5 has no {}", name);
+            if (found == nullptr && trouble.empty())
+                trouble = fmt::format("libpq.so.5 has no {}", name);
             function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
         };
         find(functions.PQclear, "PQclear");
@@ -67,8 +68,9 @@ const Loaded& loaded() {
 
 base::Result<void> load_libpq() {
     if (loaded().trouble.empty()) return {};
-    return base::usage_error(fmt::format("a PostgreSQL store needs libpq: {}", loaded().trouble),
-                             "install it (Debian: apt-get install libpq5), or name a file with --store");
+    return base::usage_error(
+        fmt::format("a PostgreSQL store needs libpq: {}", loaded().trouble),
+        "install it (Debian: apt-get install libpq5), or name a file with --store");
 }
 
 const Libpq& pq() {

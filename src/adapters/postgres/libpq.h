@@ -1,5 +1,5 @@
-// libpq, loaded when a database is first named: with what it brings along (Kerberos, LDAP, GnuTLS) it would cost every other
-// use of this program 4 MiB of memory. Internal to this folder.
+// libpq, loaded when a database is first named: with what it brings along (Kerberos, LDAP, GnuTLS)
+// it would cost every other use of this program 4 MiB of memory. Internal to this folder.
 #pragma once
 
 #include <libpq-fe.h>

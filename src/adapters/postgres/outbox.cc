@@ -1,5 +1,5 @@
-// One transaction a batch. When a connection dies while a transaction ends, nobody knows whether it was done; the number of the
-// run's rows tells, since nobody else writes them.
+// One transaction a batch. When a connection dies while a transaction ends, nobody knows whether it
+// was done; the number of the run's rows tells, since nobody else writes them.
 #include "adapters/postgres/outbox.h"
 
 #include <fmt/format.h>
@@ -31,10 +31,14 @@ struct Item {
 };
 using Batch = std::vector<Item>;
 
-std::size_t size_of(const answer::Sample& sample) { return sizeof sample + sample.counters.size() * 64; }
+std::size_t size_of(const answer::Sample& sample) {
+    return sizeof sample + sample.counters.size() * 64;
+}
 std::size_t size_of(const answer::Record& record) {
-    std::size_t bytes = sizeof record + record.text.size() + record.reasoning.size() + record.tool_calls.size() + record.capture.bytes.size() +
-                        record.timeline.gaps.size() * sizeof(base::Duration) + record.capture.arrivals.size() * sizeof(answer::Capture::Arrival);
+    std::size_t bytes = sizeof record + record.text.size() + record.reasoning.size() +
+                        record.tool_calls.size() + record.capture.bytes.size() +
+                        record.timeline.gaps.size() * sizeof(base::Duration) +
+                        record.capture.arrivals.size() * sizeof(answer::Capture::Arrival);
     for (const auto& message : record.request.messages) bytes += message.content.size();
     for (const auto& [name, value] : record.headers) bytes += name.size() + value.size() + 64;
     return bytes;
@@ -43,7 +47,8 @@ std::size_t size_of(const answer::Record& record) {
 }  // namespace
 
 struct Outbox::State {
-    State(Target to, OutboxLimits bounds) : target(std::move(to)), limits(bounds), thread([this] { work(); }) {}
+    State(Target to, OutboxLimits bounds)
+        : target(std::move(to)), limits(bounds), thread([this] { work(); }) {}
     ~State() {
         {
             const std::lock_guard held(lock);
@@ -84,7 +89,8 @@ struct Outbox::State {
     std::thread thread;  ///< last: it uses the others
 };
 
-Outbox::Outbox(Target target, OutboxLimits limits) : state_(std::make_unique<State>(std::move(target), limits)) {}
+Outbox::Outbox(Target target, OutboxLimits limits)
+    : state_(std::make_unique<State>(std::move(target), limits)) {}
 Outbox::~Outbox() = default;
 
 void Outbox::expect_run(const std::string& run) {
@@ -92,16 +98,21 @@ void Outbox::expect_run(const std::string& run) {
     state_->written[run] = {};
 }
 
-base::Result<void> Outbox::put(std::string_view run, std::variant<answer::Record, answer::Sample> what) {
+base::Result<void> Outbox::put(std::string_view run,
+                               std::variant<answer::Record, answer::Sample> what) {
     State& state = *state_;
     const std::size_t size = std::visit([](const auto& item) { return size_of(item); }, what);
     {
         const std::lock_guard held(state.lock);
-        if (!state.written.contains(run)) return base::usage_error(fmt::format("the run '{}' was not begun in this store", run));
+        if (!state.written.contains(run))
+            return base::usage_error(fmt::format("the run '{}' was not begun in this store", run));
         if (state.bytes + size > state.limits.waiting_bytes)
-            return base::usage_error(fmt::format("the store {} takes nothing at the moment, and no more than {} bytes may wait{}", state.target.name,
-                                                 state.limits.waiting_bytes, state.trouble ? ": " + state.trouble->message : ""),
-                                     state.trouble ? state.trouble->hint : "");
+            return base::usage_error(
+                fmt::format("the store {} takes nothing at the moment, and no more than {} bytes "
+                            "may wait{}",
+                            state.target.name, state.limits.waiting_bytes,
+                            state.trouble ? ": " + state.trouble->message : ""),
+                state.trouble ? state.trouble->hint : "");
         state.bytes += size;
         state.queue.push_back({.run = std::string(run), .what = std::move(what), .bytes = size});
     }
@@ -122,21 +133,26 @@ base::Result<void> Outbox::flush() {
     std::unique_lock held(state.lock);
     state.hurry = true;
     state.changed.notify_all();
-    state.changed.wait_for(held, state.limits.flush, [&] { return state.queue.empty() && state.writing == 0; });
+    state.changed.wait_for(held, state.limits.flush,
+                           [&] { return state.queue.empty() && state.writing == 0; });
     state.hurry = false;
     const std::size_t waiting = state.queue.size() + state.writing;
     const std::int64_t missing = std::exchange(state.lost, 0) + static_cast<std::int64_t>(waiting);
     if (missing == 0) return {};
     base::Error why =
-        state.trouble ? *state.trouble : state.last_loss.value_or(base::Error{base::ErrorKind::kUsage, "the database did not take them in time", ""});
-    why.message = fmt::format("{} records and readings may be missing in the store {}: {}", missing, state.target.name, why.message);
+        state.trouble ? *state.trouble
+                      : state.last_loss.value_or(base::Error{
+                            base::ErrorKind::kUsage, "the database did not take them in time", ""});
+    why.message = fmt::format("{} records and readings may be missing in the store {}: {}", missing,
+                              state.target.name, why.message);
     state.lost = missing;
     for (const Item& item : state.queue) state.bytes -= item.bytes;
     state.queue.clear();
     return std::unexpected(std::move(why));
 }
 
-// The worker ---------------------------------------------------------------------------------------------------------------
+// The worker
+// -------------------------------------------------------------------------------------------------
 
 void Outbox::State::work() {
     while (!ending) write(take());
@@ -149,7 +165,9 @@ Batch Outbox::State::take() {
     Batch batch;
     std::size_t size = 0;
     const auto fits = [&](const Item& next) {
-        return batch.empty() || (batch.size() < kMaxBatchItems && size + next.bytes <= kMaxBatchBytes && next.run == batch.front().run);
+        return batch.empty() ||
+               (batch.size() < kMaxBatchItems && size + next.bytes <= kMaxBatchBytes &&
+                next.run == batch.front().run);
     };
     while (!ending && !queue.empty() && fits(queue.front())) {
         size += queue.front().bytes;
@@ -227,7 +245,8 @@ void Outbox::State::settle(std::span<const Item> items, const base::Error* refus
             store::RowCounts& counts = written[item.run];
             ++(std::holds_alternative<answer::Record>(item.what) ? counts.records : counts.samples);
         }
-        if (refused != nullptr) lost += static_cast<std::int64_t>(items.size()), last_loss = *refused;
+        if (refused != nullptr)
+            lost += static_cast<std::int64_t>(items.size()), last_loss = *refused;
         writing -= items.size();
         trouble.reset();
     }
@@ -236,7 +255,8 @@ void Outbox::State::settle(std::span<const Item> items, const base::Error* refus
     changed.notify_all();
 }
 
-/// The database is away, or takes nothing. A next attempt finds it on a new connection, which may lead to another host.
+/// The database is away, or takes nothing. A next attempt finds it on a new connection, which may
+/// lead to another host.
 void Outbox::State::pause(const base::Error& why) {
     connection.reset();
     std::unique_lock held(lock);

@@ -1,5 +1,5 @@
-// Records and readings on their way to the database: put in without a wait, written by a thread of its own, kept while the
-// database is away, each written once. What came first is written first.
+// Records and readings on their way to the database: put in without a wait, written by a thread of
+// its own, kept while the database is away, each written once. What came first is written first.
 //
 // All functions are for one thread, the store's; the worker is inside.
 #pragma once
@@ -32,8 +32,8 @@ public:
     void expect_run(const std::string& run);
     /// Error: the bound is reached, and it was not taken.
     base::Result<void> put(std::string_view run, std::variant<answer::Record, answer::Sample> item);
-    /// Waits, within the limit, until everything is written. Error: what is missing and why; what waited is
-    /// dropped, but for a batch under way.
+    /// Waits, within the limit, until everything is written. Error: what is missing and why; what
+    /// waited is dropped, but for a batch under way.
     base::Result<void> flush();
     store::Backlog backlog() const;
 

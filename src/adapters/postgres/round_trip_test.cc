@@ -1,4 +1,5 @@
-// A run that was stored in PostgreSQL comes back exactly; what that means stands in store/round_trip.h.
+// A run that was stored in PostgreSQL comes back exactly; what that means stands in
+// store/round_trip.h.
 #include "store/round_trip.h"
 
 #include "adapters/postgres/store.h"
@@ -16,13 +17,17 @@ protected:
 };
 
 TEST_F(PostgresRoundTrip, AnyRunComesBackExactlyAsItWasStored) {
-    store::any_run_comes_back_exactly_as_it_was_stored(*writing, *Store::open(database.url(), store::Access::kRead).value());
+    store::any_run_comes_back_exactly_as_it_was_stored(
+        *writing, *Store::open(database.url(), store::Access::kRead).value());
 }
 
-TEST_F(PostgresRoundTrip, WhatChangesDuringARunIsUpdated) { store::what_changes_during_a_run_is_updated(*writing); }
+TEST_F(PostgresRoundTrip, WhatChangesDuringARunIsUpdated) {
+    store::what_changes_during_a_run_is_updated(*writing);
+}
 
 TEST(TextEscape, OrdinaryTextStaysAsItIsAndAnyBytesComeBack) {
-    for (const std::string text : {"", "plain\\text", "größer 漢字 🙂", "tab\tand\nline"}) EXPECT_EQ(escaped(text), text);
+    for (const std::string text : {"", "plain\\text", "größer 漢字 🙂", "tab\tand\nline"})
+        EXPECT_EQ(escaped(text), text);
     EXPECT_EQ(escaped(std::string("a\0\xff\x10", 4)),
               "a\x10"
               "00\x10"
@@ -33,10 +38,11 @@ TEST(TextEscape, OrdinaryTextStaysAsItIsAndAnyBytesComeBack) {
               "ed\x10"
               "a0\x10"
               "80");  // half a surrogate pair, which PostgreSQL refuses
-    const bool held = rc::check("unescaped(escaped(x)) == x", [](const std::vector<unsigned char>& bytes) {
-        const std::string text(bytes.begin(), bytes.end());
-        RC_ASSERT(unescaped(escaped(text)) == text);
-    });
+    const bool held =
+        rc::check("unescaped(escaped(x)) == x", [](const std::vector<unsigned char>& bytes) {
+            const std::string text(bytes.begin(), bytes.end());
+            RC_ASSERT(unescaped(escaped(text)) == text);
+        });
     EXPECT_TRUE(held);
     for (const char* torn : {"\x10",
                              "a\x10"

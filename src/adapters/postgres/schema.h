@@ -1,5 +1,5 @@
-// Whether a database holds our tables, in a version that this program reads; made when absent, by one of several programs that
-// may be starting at once.
+// Whether a database holds our tables, in a version that this program reads; made when absent, by
+// one of several programs that may be starting at once.
 #pragma once
 
 #include "adapters/postgres/connection.h"
@@ -11,8 +11,9 @@ namespace fullstop::adapters::postgres {
 /// The tables live in a schema of this name, apart from whatever else is in the database.
 inline constexpr const char* kSchemaName = "fullstop";
 
-/// Afterwards names of tables are found without the schema's. Throws Failure; errors (usage) are the database's state: no
-/// UTF-8, read-only, another program's schema, a newer version, tables that may not be written or read.
+/// Afterwards names of tables are found without the schema's. Throws Failure; errors (usage) are
+/// the database's state: no UTF-8, read-only, another program's schema, a newer version, tables
+/// that may not be written or read.
 base::Result<void> prepare(Connection& connection, const Target& target, store::Access access);
 /// The same for a connection that follows one which was prepared.
 void use_schema(Connection& connection);

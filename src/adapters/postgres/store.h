@@ -1,5 +1,6 @@
-// Runs in PostgreSQL, in the same tables as in a file. Answers and readings are taken without a wait and written by a thread of
-// their own (outbox.h): neither a relay nor a measurement waits for a database. Everything else waits for it, with limits.
+// Runs in PostgreSQL, in the same tables as in a file. Answers and readings are taken without a
+// wait and written by a thread of their own (outbox.h): neither a relay nor a measurement waits for
+// a database. Everything else waits for it, with limits.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ namespace fullstop::adapters::postgres {
 class Store final : public store::Store {
 public:
     /// Errors: usage (the URL, the password, the database, its rights, its schema), unreachable.
-    static base::Result<std::unique_ptr<Store>> open(const std::string& url, store::Access access, OutboxLimits limits = {});
+    static base::Result<std::unique_ptr<Store>> open(const std::string& url, store::Access access,
+                                                     OutboxLimits limits = {});
     ~Store() override;
 
     base::Result<void> begin_run(const answer::Run& run) override;
@@ -23,7 +25,8 @@ public:
     base::Result<void> add_sample(std::string_view run_id, const answer::Sample& sample) override;
     base::Result<void> update_run(const answer::Run& run) override;
     base::Result<void> finish_run(const answer::Run& run) override;
-    base::Result<answer::Run> load(std::string_view id, store::Captures captures = store::Captures::kLeft) const override;
+    base::Result<answer::Run> load(
+        std::string_view id, store::Captures captures = store::Captures::kLeft) const override;
     base::Result<std::vector<store::RunEntry>> list() const override;
     std::string name() const override;
     store::Backlog backlog() const override;

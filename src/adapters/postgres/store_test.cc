@@ -1,4 +1,5 @@
-// The store against a real PostgreSQL: what it finds when it is opened, and what becomes of records while the database is away.
+// The store against a real PostgreSQL: what it finds when it is opened, and what becomes of records
+// while the database is away.
 #include "adapters/postgres/store.h"
 
 #include <gmock/gmock.h>
@@ -31,17 +32,23 @@ answer::Record record_named(const std::string& id, std::size_t capture_bytes = 2
 }
 template <class Condition>
 bool soon(Condition condition) {
-    for (int i = 0; i < 200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < 200 && !condition(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return condition();
 }
 
 class PostgresStore : public testing::Test {
 protected:
-    std::unique_ptr<Store> writing(OutboxLimits limits = {}) { return Store::open(database.url(), store::Access::kWrite, limits).value(); }
-    std::unique_ptr<Store> reading() { return Store::open(database.url(), store::Access::kRead).value(); }
+    std::unique_ptr<Store> writing(OutboxLimits limits = {}) {
+        return Store::open(database.url(), store::Access::kWrite, limits).value();
+    }
+    std::unique_ptr<Store> reading() {
+        return Store::open(database.url(), store::Access::kRead).value();
+    }
     base::Error refused(store::Access access = store::Access::kWrite) {
         auto opened = Store::open(database.url(), access);
-        return opened ? base::Error{base::ErrorKind::kInternal, "it was opened", ""} : opened.error();
+        return opened ? base::Error{base::ErrorKind::kInternal, "it was opened", ""}
+                      : opened.error();
     }
     TestDatabase database;
 };
@@ -75,7 +82,8 @@ TEST_F(PostgresStore, AnswersGoToRunsByIdByAUniqueBeginningAndAsLast) {
     EXPECT_EQ(store->list().value().back().answers, 1);
     EXPECT_TRUE(store->load("abc-2").value().interrupted) << "never finished";
     EXPECT_FALSE(store->begin_run(run_named("abd-1")));
-    EXPECT_THAT(store->add_record("nobody", record_named("a")).error().message, HasSubstr("not begun"));
+    EXPECT_THAT(store->add_record("nobody", record_named("a")).error().message,
+                HasSubstr("not begun"));
 }
 
 TEST_F(PostgresStore, WhatIsNotAStoreOfThisVersionIsRefusedAndLeftAlone) {
@@ -92,19 +100,26 @@ TEST_F(PostgresStore, WhatIsNotAStoreOfThisVersionIsRefusedAndLeftAlone) {
 
 TEST_F(PostgresStore, ADatabaseThatCannotBeWrittenOrReadSaysSoWhenItIsOpened) {
     database.run("CREATE ROLE guest LOGIN PASSWORD 'a:secret/with@marks'");
-    const auto as_guest = [&](store::Access access) { return Store::open(database.url("guest"), access); };
-    EXPECT_THAT(as_guest(store::Access::kWrite).error().message, HasSubstr("permission denied for database"));
-    EXPECT_THAT(as_guest(store::Access::kWrite).error().hint, HasSubstr("GRANT CREATE ON DATABASE " + database.name + " TO guest"));
+    const auto as_guest = [&](store::Access access) {
+        return Store::open(database.url("guest"), access);
+    };
+    EXPECT_THAT(as_guest(store::Access::kWrite).error().message,
+                HasSubstr("permission denied for database"));
+    EXPECT_THAT(as_guest(store::Access::kWrite).error().hint,
+                HasSubstr("GRANT CREATE ON DATABASE " + database.name + " TO guest"));
     {
         ASSERT_TRUE(writing()->begin_run(run_named("kept")));
     }
     EXPECT_FALSE(as_guest(store::Access::kRead));
-    database.run("GRANT USAGE ON SCHEMA fullstop TO guest; GRANT SELECT ON ALL TABLES IN SCHEMA fullstop TO guest");
+    database.run(
+        "GRANT USAGE ON SCHEMA fullstop TO guest; GRANT SELECT ON ALL TABLES IN SCHEMA fullstop TO "
+        "guest");
     EXPECT_TRUE(as_guest(store::Access::kRead).value()->load("kept"));
     EXPECT_THAT(as_guest(store::Access::kWrite).error().message, HasSubstr("no right to write"));
     database.run("GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA fullstop TO guest");
     EXPECT_TRUE(as_guest(store::Access::kWrite).value()->begin_run(run_named("guest's")));
-    database.run("DROP OWNED BY guest; DROP ROLE guest; ALTER DATABASE " + database.name + " SET default_transaction_read_only = on");
+    database.run("DROP OWNED BY guest; DROP ROLE guest; ALTER DATABASE " + database.name +
+                 " SET default_transaction_read_only = on");
     EXPECT_THAT(refused().message, HasSubstr("read-only"));
     EXPECT_TRUE(reading()->load("kept"));
 }
@@ -119,7 +134,8 @@ TEST(PostgresEncoding, ADatabaseOfAnotherEncodingIsRefused) {
 TEST_F(PostgresStore, NobodyThereIsUnreachableAndAWrongNameIsUsage) {
     const auto nobody = Store::open("postgresql://me@127.0.0.1:1/runs", store::Access::kWrite);
     EXPECT_EQ(nobody.error().kind, base::ErrorKind::kUnreachable);
-    EXPECT_THAT(nobody.error().message, AllOf(HasSubstr("postgresql://me@127.0.0.1:1/runs"), HasSubstr("refused")));
+    EXPECT_THAT(nobody.error().message,
+                AllOf(HasSubstr("postgresql://me@127.0.0.1:1/runs"), HasSubstr("refused")));
     const auto unknown = Store::open(database.url() + "x", store::Access::kWrite);
     EXPECT_EQ(unknown.error().kind, base::ErrorKind::kUsage);
     EXPECT_THAT(unknown.error().hint, HasSubstr("createdb"));
@@ -133,7 +149,8 @@ TEST_F(PostgresStore, WhileTheDatabaseIsAwayRecordsWaitAndEachIsWrittenOnce) {
         if (i % 50 == 10) database.throw_everybody_out(false);
     }
     database.throw_everybody_out(true);
-    for (int i = 300; i < 400; ++i) ASSERT_TRUE(store->add_record("long", record_named(std::to_string(i))));
+    for (int i = 300; i < 400; ++i)
+        ASSERT_TRUE(store->add_record("long", record_named(std::to_string(i))));
     EXPECT_TRUE(soon([&] { return store->backlog().trouble.has_value(); }));
     EXPECT_GE(store->backlog().waiting, 100);
     EXPECT_THAT(store->backlog().trouble->message, HasSubstr(database.name));
@@ -155,14 +172,17 @@ TEST_F(PostgresStore, AtTheBoundRecordsAreRefusedAndAtTheEndWhatIsMissingIsToldW
     database.throw_everybody_out(true);
     int taken = 0;
     base::Result<void> last;
-    while (taken < 1000 && (last = store->add_record("lost", record_named(std::to_string(taken), 10'000)))) ++taken;
+    while (taken < 1000 &&
+           (last = store->add_record("lost", record_named(std::to_string(taken), 10'000))))
+        ++taken;
     EXPECT_GT(taken, 4);
     EXPECT_LT(taken, 10);
     EXPECT_THAT(last.error().message, HasSubstr("no more than 100000 bytes may wait"));
     const auto finished = store->finish_run(run_named("lost"));
     ASSERT_FALSE(finished);
     EXPECT_THAT(finished.error().message,
-                AllOf(HasSubstr(std::to_string(taken) + " records and readings may be missing"), HasSubstr("not currently accepting")));
+                AllOf(HasSubstr(std::to_string(taken) + " records and readings may be missing"),
+                      HasSubstr("not currently accepting")));
     EXPECT_EQ(store->backlog().lost, taken);
     database.open();
     EXPECT_EQ(reading()->load("lost").value().records.size(), 1U);
@@ -173,10 +193,12 @@ TEST_F(PostgresStore, ARecordThatTheDatabaseRefusesIsCountedAndKeepsNoOtherBack)
     auto store = writing();
     database.run("ALTER TABLE fullstop.records ADD CHECK (id <> 'bad')");
     ASSERT_TRUE(store->begin_run(run_named("mixed")));
-    for (const char* id : {"a", "bad", "b", "bad", "c"}) ASSERT_TRUE(store->add_record("mixed", record_named(id)));
+    for (const char* id : {"a", "bad", "b", "bad", "c"})
+        ASSERT_TRUE(store->add_record("mixed", record_named(id)));
     const auto finished = store->finish_run(run_named("mixed"));
     ASSERT_FALSE(finished);
-    EXPECT_THAT(finished.error().message, AllOf(HasSubstr("2 records"), HasSubstr("records_id_check")));
+    EXPECT_THAT(finished.error().message,
+                AllOf(HasSubstr("2 records"), HasSubstr("records_id_check")));
     EXPECT_THAT(store->backlog().refusal->message, HasSubstr("records_id_check"));
     EXPECT_EQ(store->load("mixed").value().records.size(), 3U);
 }
@@ -198,7 +220,8 @@ TEST_F(PostgresStore, TheEndOfARunWaitsForASilentDatabaseNoLongerThanItMay) {
     Connection other(parse_url(database.url()).value(), database.never);
     other.run("BEGIN; LOCK TABLE fullstop.runs IN ACCESS EXCLUSIVE MODE");
     const auto began = std::chrono::steady_clock::now();
-    EXPECT_THAT(store->finish_run(run_named("silent")).error().message, HasSubstr("no reply within 0.2 s"));
+    EXPECT_THAT(store->finish_run(run_named("silent")).error().message,
+                HasSubstr("no reply within 0.2 s"));
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
@@ -208,7 +231,8 @@ TEST_F(PostgresStore, ADamagedRowIsReportedAsDamage) {
     ASSERT_TRUE(store->add_record("torn", record_named("a")));
     ASSERT_TRUE(store->finish_run(run_named("torn")));
     database.run("UPDATE fullstop.records SET recorded = '{\"status\": \"no number\"}'");
-    EXPECT_THAT(store->load("torn").error().message, HasSubstr("damaged: status: expected a whole number"));
+    EXPECT_THAT(store->load("torn").error().message,
+                HasSubstr("damaged: status: expected a whole number"));
     EXPECT_EQ(store->list().value().size(), 1U) << "the connection can still be used";
 }
 

@@ -1,4 +1,5 @@
-// A URL of a database, as libpq reads it, and its name for people. A password leaves this file only towards libpq.
+// A URL of a database, as libpq reads it, and its name for people. A password leaves this file only
+// towards libpq.
 #pragma once
 
 #include <map>
@@ -15,7 +16,8 @@ struct Target {
 };
 
 bool is_url(std::string_view text);
-/// Errors (usage) never repeat the password. What the URL leaves open comes from libpq's own places: PGPASSWORD, ~/.pgpass, ...
+/// Errors (usage) never repeat the password. What the URL leaves open comes from libpq's own
+/// places: PGPASSWORD, ~/.pgpass, ...
 base::Result<Target> parse_url(const std::string& url);
 
 }  // namespace fullstop::adapters::postgres

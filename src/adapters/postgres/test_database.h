@@ -1,4 +1,5 @@
-// For tests: a database of its own in the cluster that tests/end_to_end/postgres_cluster.py keeps running beside the tests.
+// For tests: a database of its own in the cluster that tests/end_to_end/postgres_cluster.py keeps
+// running beside the tests.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ public:
     /// Of the cluster, with this database.
     std::string url(const std::string& user = "postgres") const {
         const std::string cluster = cluster_url();
-        return "postgresql://" + user + cluster.substr(cluster.find('@'), cluster.rfind('/') + 1 - cluster.find('@')) + name;
+        return "postgresql://" + user +
+               cluster.substr(cluster.find('@'), cluster.rfind('/') + 1 - cluster.find('@')) + name;
     }
     void run(const std::string& sql) const { Connection(parse_url(url()).value(), never).run(sql); }
     std::int64_t number(const std::string& sql) const {
@@ -47,7 +49,8 @@ public:
     /// Ends all connections; with `closed`, nobody comes in until open().
     void throw_everybody_out(bool closed) const {
         if (closed) admin.run(fmt::format("ALTER DATABASE {} ALLOW_CONNECTIONS false", name));
-        admin.run(fmt::format("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'", name));
+        admin.run(fmt::format(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'", name));
     }
     void open() const { admin.run(fmt::format("ALTER DATABASE {} ALLOW_CONNECTIONS true", name)); }
 
@@ -58,7 +61,9 @@ public:
 private:
     static std::string cluster_url() {
         const char* url = std::getenv("POSTGRES_URL");
-        if (url == nullptr) throw std::runtime_error("POSTGRES_URL is not set: run these tests by tests/end_to_end/postgres_cluster.py");
+        if (url == nullptr)
+            throw std::runtime_error(
+                "POSTGRES_URL is not set: run these tests by tests/end_to_end/postgres_cluster.py");
         return url;
     }
 };

@@ -1,5 +1,6 @@
-// PostgreSQL takes only valid UTF-8 without zeros for a text, but servers send other bytes, and these are evidence. Whatever
-// does not fit is written as DLE (U+0010) and two hex digits, and DLE itself likewise; any other text stays as it is.
+// PostgreSQL takes only valid UTF-8 without zeros for a text, but servers send other bytes, and
+// these are evidence. Whatever does not fit is written as DLE (U+0010) and two hex digits, and DLE
+// itself likewise; any other text stays as it is.
 #pragma once
 
 #include <string>

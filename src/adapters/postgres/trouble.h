@@ -1,4 +1,5 @@
-// What PostgreSQL's failures mean for the user: one sentence with the database's name, and the next step.
+// What PostgreSQL's failures mean for the user: one sentence with the database's name, and the next
+// step.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ namespace fullstop::adapters::postgres {
 /// Lines of libpq as one.
 std::string one_line(std::string_view words);
 
-/// libpq's verbose words on a refused connection: the SQLSTATE among them, if the database itself said no.
+/// libpq's verbose words on a refused connection: the SQLSTATE among them, if the database itself
+/// said no.
 struct Refusal {
     std::string state, words;
 };

@@ -1,9 +1,11 @@
-// What the store does, in its own language and in one piece, so that no other gateway comes between: the windows are moved on
-// by the store's clock, dead gateways' reservations are counted as spent, and then one of three things is done for all windows
-// of a request or for none. tests/end_to_end/gateway_budget_test.py runs this text against a real server.
+// What the store does, in its own language and in one piece, so that no other gateway comes
+// between: the windows are moved on by the store's clock, dead gateways' reservations are counted
+// as spent, and then one of three things is done for all windows of a request or for none.
+// tests/end_to_end/gateway_budget_test.py runs this text against a real server.
 //
-// A window is a hash: step (the newest), spent (sum of s<slot>), reserved (sum of t<id>), x<id> ("tokens:step" of a reservation whose
-// gateway did not renew it). Beside it a sorted set says when each t<id> runs out, and when each x<id> is no longer of any use.
+// A window is a hash: step (the newest), spent (sum of s<slot>), reserved (sum of t<id>), x<id>
+// ("tokens:step" of a reservation whose gateway did not renew it). Beside it a sorted set says when
+// each t<id> runs out, and when each x<id> is no longer of any use.
 #pragma once
 
 #include <string_view>

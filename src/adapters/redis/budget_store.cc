@@ -19,7 +19,8 @@ void BudgetStore::start(base::Instant now, net::Actions& out) {
     arm(out);
 }
 
-// Questions ---------------------------------------------------------------------------------------------------------------
+// Questions
+// -------------------------------------------------------------------------------------------------
 
 void BudgetStore::ask(base::Instant now, const gateway::StoreAsk& ask, net::Actions& out) {
     if (const auto* wanted = std::get_if<gateway::StoreReserve>(&ask))
@@ -48,15 +49,18 @@ void BudgetStore::settle(base::Instant now, const gateway::StoreSettle& ask, net
     open.used = ask.used;
     ++settling_;
     to_settle_.push_back(ask.id);
-    if (to_settle_.size() > kMaxKeptSettles) forget(to_settle_.front(), true), to_settle_.pop_front();
+    if (to_settle_.size() > kMaxKeptSettles)
+        forget(to_settle_.front(), true), to_settle_.pop_front();
     send_waiting(now, out);
 }
 
-/// Every question is answered once. One without the store's answer is made known to it with the next renewal, if it runs on.
+/// Every question is answered once. One without the store's answer is made known to it with the
+/// next renewal, if it runs on.
 void BudgetStore::answer(base::Instant now, Open& open, gateway::StoreAnswer answer) {
     open.waiting = false;
     answer.took = now - open.asked;
-    if (up_ && answer.what != gateway::StoreAnswer::What::kRefused) renewals_.push_back({now + kRenewAfter, answer.id});
+    if (up_ && answer.what != gateway::StoreAnswer::What::kRefused)
+        renewals_.push_back({now + kRenewAfter, answer.id});
     answers_.push_back(answer);
 }
 
@@ -79,7 +83,8 @@ void BudgetStore::retire(base::Instant now, net::Actions& out) {
     arm(out);
 }
 
-// Time --------------------------------------------------------------------------------------------------------------------
+// Time
+// -------------------------------------------------------------------------------------------------
 
 void BudgetStore::on_time(base::Instant now, net::Actions& out) {
     armed_.reset();
@@ -88,7 +93,8 @@ void BudgetStore::on_time(base::Instant now, net::Actions& out) {
         deadlines_.pop_front();
         if (at != open_.end() && at->second.waiting) answer(now, at->second, {.id = at->first});
     }
-    if (!flights_.empty() && progress_ + where_.timeout <= now) give_up(now, "it does not answer", false, out);
+    if (!flights_.empty() && progress_ + where_.timeout <= now)
+        give_up(now, "it does not answer", false, out);
     if (retry_at_ && *retry_at_ <= now) {
         retry_at_.reset();
         connect(now, out);
@@ -121,7 +127,8 @@ void BudgetStore::on(const net::Event& event, net::Actions& out) {
     } else if (const auto* connected = std::get_if<net::Connected>(&event.what)) {
         if (connected->id == connection_) greet(now, out);
     } else if (const auto* failed = std::get_if<net::ConnectFailed>(&event.what)) {
-        if (failed->id == connection_) lost(now, "no connection: " + error_words(failed->text), false, out);
+        if (failed->id == connection_)
+            lost(now, "no connection: " + error_words(failed->text), false, out);
     } else if (const auto* got = std::get_if<net::Received>(&event.what)) {
         if (got->id == connection_) received(now, got->bytes, out);
     } else if (const auto* closed = std::get_if<net::PeerClosed>(&event.what)) {

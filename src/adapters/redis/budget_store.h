@@ -1,8 +1,10 @@
-// Shared budgets in a Redis or Valkey: a part that keeps one connection, on which questions follow each other without waiting,
-// and answers every question within the timeout, with or without the store.
+// Shared budgets in a Redis or Valkey: a part that keeps one connection, on which questions follow
+// each other without waiting, and answers every question within the timeout, with or without the
+// store.
 //
-// What was asked stays known until its settlement is confirmed: a lost connection loses nothing, because the script takes the
-// same question twice for one. Reservations are renewed while they last; those of a dead gateway run out by themselves.
+// What was asked stays known until its settlement is confirmed: a lost connection loses nothing,
+// because the script takes the same question twice for one. Reservations are renewed while they
+// last; those of a dead gateway run out by themselves.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@ namespace fullstop::adapters::redis {
 class BudgetStore final : public net::Part {
 public:
     /// `instance`: no other gateway has the same; lower-case hex.
-    BudgetStore(gateway::SharedStore where, std::string instance) : where_(std::move(where)), instance_(std::move(instance)) {}
+    BudgetStore(gateway::SharedStore where, std::string instance)
+        : where_(std::move(where)), instance_(std::move(instance)) {}
 
     void start(base::Instant now, net::Actions& out) override;
     void on(const net::Event& event, net::Actions& out) override;
@@ -36,7 +39,9 @@ public:
     void retire(base::Instant now, net::Actions& out);
 
     std::vector<gateway::StoreAnswer> take_answers() { return std::exchange(answers_, {}); }
-    gateway::StoreState state() const { return {.up = up_, .words = words_, .kept = settling_, .dropped = dropped_}; }
+    gateway::StoreState state() const {
+        return {.up = up_, .words = words_, .kept = settling_, .dropped = dropped_};
+    }
     /// Nothing is on the way to a store that could still hear it.
     bool idle() const { return !up_ || (flights_.empty() && to_settle_.empty()); }
 
@@ -72,14 +77,16 @@ private:
     void greet(base::Instant now, net::Actions& out);
     void came_up(base::Instant now, net::Actions& out);
     void send(base::Instant now, const Flight& flight, std::string bytes, net::Actions& out);
-    void call(base::Instant now, Operation operation, std::uint64_t id, bool whole_script, net::Actions& out);
+    void call(base::Instant now, Operation operation, std::uint64_t id, bool whole_script,
+              net::Actions& out);
     void send_waiting(base::Instant now, net::Actions& out);
 
     void received(base::Instant now, std::string_view bytes, net::Actions& out);
     void replied(base::Instant now, const Flight& flight, const Reply& reply, net::Actions& out);
     void greeted(base::Instant now, const Flight& flight, const Reply& reply, net::Actions& out);
     void called(base::Instant now, const Flight& flight, const Verdict& verdict);
-    void call_failed(base::Instant now, const Flight& flight, const Reply& reply, net::Actions& out);
+    void call_failed(base::Instant now, const Flight& flight, const Reply& reply,
+                     net::Actions& out);
     /// Closes what is open of it.
     void give_up(base::Instant now, std::string words, bool good, net::Actions& out);
     void lost(base::Instant now, std::string words, bool good, net::Actions& out);
@@ -91,7 +98,8 @@ private:
     gateway::SharedStore where_;
     std::string instance_, sha_;
     net::ConnectionId connection_ = 0, last_connection_ = 0;
-    bool up_ = false, trying_ = false;  ///< trying_: for the first time, or again at once: questions wait
+    bool up_ = false,
+         trying_ = false;  ///< trying_: for the first time, or again at once: questions wait
     bool retired_ = false;
     std::string words_ = "not connected yet";
     base::Instant since_{}, progress_{};

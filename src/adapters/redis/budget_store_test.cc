@@ -1,4 +1,5 @@
-// Every question is answered once and in time, whatever the store does; what was used reaches it once it is there.
+// Every question is answered once and in time, whatever the store does; what was used reaches it
+// once it is there.
 #include "adapters/redis/budget_store.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +53,8 @@ TEST(BudgetStore, GreetsWithUserPasswordAndDatabase) {
     where.database = 3;
     StoreBench bench(where);
     bench.accept();
-    EXPECT_THAT(bench.sent, AllOf(HasSubstr("*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$8\r\nsec\r\nret\r\n"), HasSubstr("*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n")));
+    EXPECT_THAT(bench.sent, AllOf(HasSubstr("*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$8\r\nsec\r\nret\r\n"),
+                                  HasSubstr("*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n")));
     bench.exchange();
     EXPECT_TRUE(bench.part.state().up);
 }
@@ -65,7 +67,8 @@ TEST(BudgetStore, AWrongPasswordIsSaidWithoutRepeatingIt) {
     bench.reserve(1);
     bench.exchange();
     EXPECT_EQ(bench.answers(), "1 lost");
-    EXPECT_THAT(bench.part.state().words, AllOf(HasSubstr("refuses the user or password (ERR)"), Not(HasSubstr("secret"))));
+    EXPECT_THAT(bench.part.state().words,
+                AllOf(HasSubstr("refuses the user or password (ERR)"), Not(HasSubstr("secret"))));
 }
 
 TEST(BudgetStore, AReplyThatNeverComesIsGivenUpInTime) {
@@ -93,10 +96,13 @@ TEST(BudgetStore, AConnectionThatIsNeverMadeIsGivenUpInTimeAndTriedAgain) {
     for (int i = 0; i < 9; ++i) {
         bench.refuse();
         const base::Instant from = bench.now;
-        for (connects = bench.connects; bench.connects == connects && bench.now - from < seconds(20);) bench.pass(milliseconds(100));
+        for (connects = bench.connects;
+             bench.connects == connects && bench.now - from < seconds(20);)
+            bench.pass(milliseconds(100));
         pauses.push_back(bench.now - from);
     }
-    EXPECT_THAT(pauses, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400), milliseconds(800), milliseconds(1600), milliseconds(3200),
+    EXPECT_THAT(pauses, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400),
+                                    milliseconds(800), milliseconds(1600), milliseconds(3200),
                                     seconds(5), seconds(5), seconds(5)));
     EXPECT_THAT(bench.part.state().words, HasSubstr("Connection refused"));
     bench.exchange();
@@ -114,7 +120,8 @@ TEST(BudgetStore, AConnectionLostInTheMiddleOfAReplyLosesNothing) {
     bench.deliver();
     bench.hear(6);  // one and a half replies
     bench.break_connection();
-    EXPECT_TRUE(bench.connecting()) << "it was a good connection: the store is tried at once, and the questions wait";
+    EXPECT_TRUE(bench.connecting())
+        << "it was a good connection: the store is tried at once, and the questions wait";
     bench.pass(milliseconds(50));
     bench.exchange();
     EXPECT_EQ(bench.answers(), "1 granted 2 granted");
@@ -130,8 +137,10 @@ TEST(BudgetStore, AConnectionLostInTheMiddleOfAReplyLosesNothing) {
 }
 
 TEST(BudgetStore, ErrorRepliesAreALossWithTheirWords) {
-    for (const std::string error : {"LOADING Redis is loading the dataset in memory", "OOM command not allowed when used memory > 'maxmemory'.",
-                                    "READONLY You can't write against a read only replica.", "MOVED 3999 127.0.0.1:6381"}) {
+    for (const std::string error :
+         {"LOADING Redis is loading the dataset in memory",
+          "OOM command not allowed when used memory > 'maxmemory'.",
+          "READONLY You can't write against a read only replica.", "MOVED 3999 127.0.0.1:6381"}) {
         StoreBench bench;
         bench.exchange();
         bench.store.error = error;
@@ -164,7 +173,9 @@ TEST(BudgetStore, FlushedScriptsAreSentAgain) {
 }
 
 TEST(BudgetStore, GarbageAndUnaskedRepliesEndTheConnection) {
-    for (const std::string garbage : {"HTTP/1.1 400 Bad Request\r\n\r\n", "*1\r\n:1\r\n*1\r\n:1\r\n", "+PONG\r\n", "*2147483647\r\n", "$20\r\n"}) {
+    for (const std::string garbage :
+         {"HTTP/1.1 400 Bad Request\r\n\r\n", "*1\r\n:1\r\n*1\r\n:1\r\n", "+PONG\r\n",
+          "*2147483647\r\n", "$20\r\n"}) {
         StoreBench bench;
         bench.exchange();
         bench.reserve(1);
@@ -294,9 +305,10 @@ TEST(BudgetStore, ARetiredStoreIsDoneWhenAllIsSettledOrItIsAway) {
     EXPECT_EQ(away.part.state().dropped, 1);
 }
 
-/// Connections that break anywhere, stores that are slow, away, forget their scripts or all they know: each question is answered
-/// once within the timeout, and in the end the store holds nothing and has
-/// counted what was used: twice at most where it never said that it knew of it, and heard of the end on a connection that broke.
+/// Connections that break anywhere, stores that are slow, away, forget their scripts or all they
+/// know: each question is answered once within the timeout, and in the end the store holds nothing
+/// and has counted what was used: twice at most where it never said that it knew of it, and heard
+/// of the end on a connection that broke.
 RC_GTEST_PROP(BudgetStoreProperty, EveryQuestionIsAnsweredOnceAndEveryEndArrives, ()) {
     StoreBench bench;
     bench.store.limit = 1'000'000;

@@ -1,4 +1,5 @@
-// Replies are built by our own functions, which hiredis calls as it reads: it would else allocate whatever a length says.
+// Replies are built by our own functions, which hiredis calls as it reads: it would else allocate
+// whatever a length says.
 #include "adapters/redis/resp.h"
 
 #include <hiredis/hiredis.h>
@@ -52,16 +53,20 @@ redisReplyObjectFunctions functions = {make_text, make_array, make_integer, make
 std::string command(const std::vector<std::string>& words) {
     std::vector<const char*> texts;
     std::vector<std::size_t> sizes;
-    for (const std::string& word : words) texts.push_back(word.data()), sizes.push_back(word.size());
+    for (const std::string& word : words)
+        texts.push_back(word.data()), sizes.push_back(word.size());
     char* bytes = nullptr;
-    const int size = redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), sizes.data());
+    const int size =
+        redisFormatCommandArgv(&bytes, static_cast<int>(words.size()), texts.data(), sizes.data());
     FULLSTOP_ASSERT(size >= 0, "a command is formatted");
     std::string out(bytes, static_cast<std::size_t>(size));
     redisFreeCommand(bytes);
     return out;
 }
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&functions)) { FULLSTOP_ASSERT(reader_, "memory for a reader"); }
+ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&functions)) {
+    FULLSTOP_ASSERT(reader_, "memory for a reader");
+}
 ReplyReader::~ReplyReader() = default;
 ReplyReader::ReplyReader(ReplyReader&&) noexcept = default;
 ReplyReader& ReplyReader::operator=(ReplyReader&&) noexcept = default;
@@ -69,15 +74,18 @@ void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(
 
 std::expected<void, std::string> ReplyReader::feed(std::string_view bytes) {
     unfinished_ += bytes.size();
-    if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) return std::unexpected(std::string(reader_->errstr));
+    if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK)
+        return std::unexpected(std::string(reader_->errstr));
     return {};
 }
 
 std::expected<std::optional<Reply>, std::string> ReplyReader::next() {
     void* found = nullptr;
-    if (redisReaderGetReply(reader_.get(), &found) != REDIS_OK) return std::unexpected(std::string(reader_->errstr));
+    if (redisReaderGetReply(reader_.get(), &found) != REDIS_OK)
+        return std::unexpected(std::string(reader_->errstr));
     if (found == nullptr) {
-        if (unfinished_ > kMaxReplyBytes) return std::unexpected(std::string("a reply is longer than any that was asked for"));
+        if (unfinished_ > kMaxReplyBytes)
+            return std::unexpected(std::string("a reply is longer than any that was asked for"));
         return std::nullopt;
     }
     const std::unique_ptr<Reply> whole(static_cast<Reply*>(found));

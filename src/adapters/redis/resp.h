@@ -1,5 +1,6 @@
-// The store's protocol as bytes in and out: hiredis formats commands and cuts replies out of any pieces; what a reply may be is
-// bounded here, so that garbage costs no memory. The only place that sees hiredis.
+// The store's protocol as bytes in and out: hiredis formats commands and cuts replies out of any
+// pieces; what a reply may be is bounded here, so that garbage costs no memory. The only place that
+// sees hiredis.
 #pragma once
 
 #include <cstdint>

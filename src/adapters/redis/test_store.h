@@ -1,5 +1,6 @@
-// For tests only: a store that exists as bytes alone, and a host that runs one BudgetStore against it in virtual time. It counts
-// as the script does, without windows that move; connections break where the test says.
+// For tests only: a store that exists as bytes alone, and a host that runs one BudgetStore against
+// it in virtual time. It counts as the script does, without windows that move; connections break
+// where the test says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,7 +69,8 @@ private:
         for (std::int64_t i = 0; i < count; ++i) {
             const std::size_t line = bytes.find("\r\n", at);
             if (line == std::string::npos) return {};
-            const auto size = static_cast<std::size_t>(number(std::string_view(bytes).substr(at + 1, line - at - 1)));
+            const auto size = static_cast<std::size_t>(
+                number(std::string_view(bytes).substr(at + 1, line - at - 1)));
             if (bytes.size() < line + 4 + size) return {};
             out.push_back(bytes.substr(line + 2, size));
             at = line + 4 + size;
@@ -81,7 +83,8 @@ private:
         if (words[0] == "SELECT") return "+OK\r\n";
         if (words[0] == "SCRIPT") return loaded = true, "$40\r\n" + std::string(kSha) + "\r\n";
         if (!error.empty()) return "-" + error + "\r\n";
-        if (words[0] == "EVALSHA" && !loaded) return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
+        if (words[0] == "EVALSHA" && !loaded)
+            return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
         loaded = true;
         return run(words);
     }
@@ -92,7 +95,8 @@ private:
         const std::int64_t tokens = number(words[first + 2]), used = number(words[first + 4]);
         if (what == "reserve" && !held.contains(id)) {
             const std::int64_t left = limit - spent - reserved();
-            if (left < tokens) return "*4\r\n:0\r\n:1\r\n:" + std::to_string(left) + "\r\n:2500\r\n";
+            if (left < tokens)
+                return "*4\r\n:0\r\n:1\r\n:" + std::to_string(left) + "\r\n:2500\r\n";
             held[id] = tokens;
         } else if (what == "settle") {
             const bool known = held.erase(id) > 0;
@@ -105,35 +109,48 @@ private:
     }
 };
 
-/// The part on virtual connections. What it sends arrives when deliver() is called, replies when hear() is.
+/// The part on virtual connections. What it sends arrives when deliver() is called, replies when
+/// hear() is.
 class StoreBench {
 public:
     explicit StoreBench(gateway::SharedStore where = place()) : part(std::move(where), "ab12") {
         act([&](net::Actions& out) { part.start(now, out); });
     }
-    static gateway::SharedStore place() { return {.host = "store", .timeout = std::chrono::milliseconds(500)}; }
+    static gateway::SharedStore place() {
+        return {.host = "store", .timeout = std::chrono::milliseconds(500)};
+    }
     static gateway::StoreReserve wish(std::uint64_t id, std::int64_t tokens = 100) {
-        return {.id = id, .tokens = tokens, .windows = {{.name = "overall", .limit = {.tokens = 1000, .window = std::chrono::seconds(60)}, .what = "all"}}};
+        return {.id = id,
+                .tokens = tokens,
+                .windows = {{.name = "overall",
+                             .limit = {.tokens = 1000, .window = std::chrono::seconds(60)},
+                             .what = "all"}}};
     }
 
     void reserve(std::uint64_t id, std::int64_t tokens = 100) {
         act([&](net::Actions& out) { part.ask(now, wish(id, tokens), out); });
     }
     void settle(std::uint64_t id, std::int64_t used) {
-        act([&](net::Actions& out) { part.ask(now, gateway::StoreSettle{.id = id, .used = used}, out); });
+        act([&](net::Actions& out) {
+            part.ask(now, gateway::StoreSettle{.id = id, .used = used}, out);
+        });
     }
     bool connecting() const { return connection != 0 && !open; }
     void accept() {
         open = true;
         tell(net::Connected{connection});
     }
-    void refuse() { tell(net::ConnectFailed{std::exchange(connection, 0), net::ConnectFailure::kRefused, "Connection refused"}); }
+    void refuse() {
+        tell(net::ConnectFailed{std::exchange(connection, 0), net::ConnectFailure::kRefused,
+                                "Connection refused"});
+    }
     /// The store reads what was sent to it.
     void deliver() { replies += store.take(sent); }
     void hear(std::size_t bytes = std::string::npos) {
         const std::string piece = replies.substr(0, bytes);
         replies.erase(0, piece.size());
-        if (!piece.empty() && open) tell(net::Received{connection, piece, answer::StampClock::kUserSpace});
+        if (!piece.empty() && open)
+            tell(net::Received{connection, piece, answer::StampClock::kUserSpace});
     }
     /// Until nothing moves any more.
     void exchange() {
@@ -171,7 +188,8 @@ public:
         std::string out;
         for (const auto& each : heard) {
             constexpr std::array kWords = {"granted", "refused", "lost"};
-            out += (out.empty() ? "" : " ") + std::to_string(each.id) + " " + kWords[static_cast<std::size_t>(each.what)];
+            out += (out.empty() ? "" : " ") + std::to_string(each.id) + " " +
+                   kWords[static_cast<std::size_t>(each.what)];
         }
         heard.clear();
         return out;
@@ -205,7 +223,8 @@ private:
                 last_connect = *connect;
                 ++connects;
             } else if (const auto* send = std::get_if<net::Send>(&action)) {
-                EXPECT_TRUE(open && send->id == connection) << "sent to a connection that is not there";
+                EXPECT_TRUE(open && send->id == connection)
+                    << "sent to a connection that is not there";
                 sent += send->bytes;
             } else if (const auto* close = std::get_if<net::Close>(&action)) {
                 EXPECT_EQ(close->id, connection);

@@ -1,4 +1,5 @@
-// A run that was stored in an SQLite file comes back exactly; what that means stands in store/round_trip.h.
+// A run that was stored in an SQLite file comes back exactly; what that means stands in
+// store/round_trip.h.
 #include "store/round_trip.h"
 
 #include <filesystem>
@@ -24,10 +25,13 @@ protected:
 };
 
 TEST_F(RoundTrip, AnyRunComesBackExactlyAsItWasStored) {
-    store::any_run_comes_back_exactly_as_it_was_stored(writing, Store::open(folder / "runs.sqlite", store::Access::kRead).value());
+    store::any_run_comes_back_exactly_as_it_was_stored(
+        writing, Store::open(folder / "runs.sqlite", store::Access::kRead).value());
 }
 
-TEST_F(RoundTrip, WhatChangesDuringARunIsUpdated) { store::what_changes_during_a_run_is_updated(writing); }
+TEST_F(RoundTrip, WhatChangesDuringARunIsUpdated) {
+    store::what_changes_during_a_run_is_updated(writing);
+}
 
 }  // namespace
 }  // namespace fullstop::adapters::sqlite

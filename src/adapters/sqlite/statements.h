@@ -1,5 +1,6 @@
-// Statements of an SQLite connection. Those that write are compiled once: storing an answer stands in the path of the
-// measurement. Included by the store's own sources only, since it shows SQLiteCpp.
+// Statements of an SQLite connection. Those that write are compiled once: storing an answer stands
+// in the path of the measurement. Included by the store's own sources only, since it shows
+// SQLiteCpp.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -14,11 +15,13 @@ namespace fullstop::adapters::sqlite {
 
 class Statements final : public store::Database {
 public:
-    explicit Statements(std::unique_ptr<SQLite::Database> connection) : connection_(std::move(connection)) {}
+    explicit Statements(std::unique_ptr<SQLite::Database> connection)
+        : connection_(std::move(connection)) {}
     SQLite::Database& connection() { return *connection_; }
 
     void execute(const store::Statement& statement, std::span<const store::Value> values) override;
-    void select(const store::Statement& statement, std::span<const store::Value> values, const std::function<void(const store::Row&)>& each) override;
+    void select(const store::Statement& statement, std::span<const store::Value> values,
+                const std::function<void(const store::Row&)>& each) override;
     void begin_reading() override { moment_.emplace(*connection_); }
     void end_reading() noexcept override { moment_.reset(); }
 

@@ -1,4 +1,5 @@
-// What the store promises when something goes wrong: killed processes, full disks, read-only folders, foreign files.
+// What the store promises when something goes wrong: killed processes, full disks, read-only
+// folders, foreign files.
 #include "adapters/sqlite/store.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -104,7 +105,8 @@ TEST_F(StoreTest, AProcessKilledWhileWritingLosesNoAnswerThatWasStored) {
 
     const answer::Run run = reading().load("last").value();
     EXPECT_GE(run.records.size(), kStored);
-    for (std::size_t i = 0; i < run.records.size(); ++i) EXPECT_EQ(run.records[i].request.id, std::to_string(i));
+    for (std::size_t i = 0; i < run.records.size(); ++i)
+        EXPECT_EQ(run.records[i].request.id, std::to_string(i));
     EXPECT_TRUE(run.interrupted);
     EXPECT_EQ(run.elapsed, std::chrono::seconds(3));
     EXPECT_THAT(run.notes.back(), HasSubstr("ended before the run did"));
@@ -112,12 +114,15 @@ TEST_F(StoreTest, AProcessKilledWhileWritingLosesNoAnswerThatWasStored) {
 }
 
 TEST_F(StoreTest, AProcessThatLeavesWithoutClosingLosesNothing) {
-    EXPECT_EQ(
-        exit_code_of(in_child([&] {
-            Store store = writing();
-            return store.begin_run(run_named("left")) && store.add_record("left", record_named("a")) && store.finish_run(run_named("left")) ? (_exit(0), 0) : 1;
-        })),
-        0);
+    EXPECT_EQ(exit_code_of(in_child([&] {
+                  Store store = writing();
+                  return store.begin_run(run_named("left")) &&
+                                 store.add_record("left", record_named("a")) &&
+                                 store.finish_run(run_named("left"))
+                             ? (_exit(0), 0)
+                             : 1;
+              })),
+              0);
     EXPECT_EQ(reading().load("left").value().records.size(), 1U);
     EXPECT_TRUE(writing().begin_run(run_named("next")));
 }
@@ -127,7 +132,9 @@ TEST_F(StoreTest, AtItsLimitTheStoreRefusesAndKeepsWhatItHas) {
     ASSERT_TRUE(store.begin_run(run_named("large")));
     std::size_t stored = 0;
     base::Result<void> last;
-    for (; stored < 1000 && (last = store.add_record("large", record_named(std::to_string(stored)))); ++stored) {
+    for (;
+         stored < 1000 && (last = store.add_record("large", record_named(std::to_string(stored))));
+         ++stored) {
     }
     ASSERT_FALSE(last);
     EXPECT_GT(stored, 5U);
@@ -148,7 +155,8 @@ TEST_F(StoreTest, WhereverTheDiskFillsUpWhatWasAcknowledgedIsThere) {
             if (setrlimit(RLIMIT_FSIZE, &files) != 0) return 9;
             auto store = Store::open(file, store::Access::kWrite);
             if (!store) return store.error().message.empty() ? 8 : 1;
-            if (auto begun = store->begin_run(run_named("full")); !begun) return begun.error().message.empty() ? 8 : 2;
+            if (auto begun = store->begin_run(run_named("full")); !begun)
+                return begun.error().message.empty() ? 8 : 2;
             for (int i = 0; i < 10; ++i) {
                 const auto added = store->add_record("full", record_named(std::to_string(i)));
                 if (!added) return added.error().message.empty() ? 8 : 3;
@@ -162,7 +170,8 @@ TEST_F(StoreTest, WhereverTheDiskFillsUpWhatWasAcknowledgedIsThere) {
         close(counted[0]);
         ASSERT_LT(code, 8) << "at " << limit;
         if (code == 0 || code == 3)
-            EXPECT_EQ(writing().load("full").value().records.size(), acknowledged) << "at " << limit;
+            EXPECT_EQ(writing().load("full").value().records.size(), acknowledged)
+                << "at " << limit;
         else
             EXPECT_EQ(acknowledged, 0U);
     }
@@ -176,18 +185,22 @@ TEST_F(StoreTest, AReadOnlyFolderIsNamedAndItsRunsCanStillBeRead) {
     }
     chmod(file.c_str(), 0444);
     chmod(folder.c_str(), 0555);
-    EXPECT_EQ(exit_code_of(in_child([&] {
-                  if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 9;  // root may write anywhere
-                  const auto refused = Store::open(file, store::Access::kWrite);
-                  if (refused || refused.error().message.find("read-only") == std::string::npos) return 1;
-                  const auto fresh = Store::open(folder / "other.sqlite", store::Access::kWrite);
-                  if (fresh || fresh.error().message.find("Permission denied") == std::string::npos) return 2;
-                  const auto deeper = Store::open(folder / "new" / "other.sqlite", store::Access::kWrite);
-                  if (deeper || deeper.error().message.find("Permission denied") == std::string::npos) return 3;
-                  const auto read = Store::open(file, store::Access::kRead);
-                  return read && read->load("kept") ? 0 : 4;
-              })),
-              0);
+    EXPECT_EQ(
+        exit_code_of(in_child([&] {
+            if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+                return 9;  // root may write anywhere
+            const auto refused = Store::open(file, store::Access::kWrite);
+            if (refused || refused.error().message.find("read-only") == std::string::npos) return 1;
+            const auto fresh = Store::open(folder / "other.sqlite", store::Access::kWrite);
+            if (fresh || fresh.error().message.find("Permission denied") == std::string::npos)
+                return 2;
+            const auto deeper = Store::open(folder / "new" / "other.sqlite", store::Access::kWrite);
+            if (deeper || deeper.error().message.find("Permission denied") == std::string::npos)
+                return 3;
+            const auto read = Store::open(file, store::Access::kRead);
+            return read && read->load("kept") ? 0 : 4;
+        })),
+        0);
 }
 
 TEST_F(StoreTest, TwoProcessesWriteOneFileAtOnce) {
@@ -220,7 +233,8 @@ TEST_F(StoreTest, AFileThatIsNoDatabaseIsNamedAndLeftAlone) {
 }
 
 TEST_F(StoreTest, AnotherProgramsDatabaseIsLeftAlone) {
-    SQLite::Database(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec("CREATE TABLE theirs (x)");
+    SQLite::Database(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+        .exec("CREATE TABLE theirs (x)");
     const auto refused = Store::open(file, store::Access::kWrite);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("left alone"));
@@ -231,7 +245,8 @@ TEST_F(StoreTest, AFileOfANewerVersionIsRefusedWithBothNumbers) {
     SQLite::Database(file.string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
     const auto refused = Store::open(file, store::Access::kRead);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("newer fullstop (schema 99; this one reads up to 1)"));
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("newer fullstop (schema 99; this one reads up to 1)"));
 }
 
 TEST_F(StoreTest, ADamagedRowIsReportedAsDamageAndNotAsData) {
@@ -240,7 +255,8 @@ TEST_F(StoreTest, ADamagedRowIsReportedAsDamageAndNotAsData) {
         ASSERT_TRUE(store.begin_run(run_named("torn")));
         ASSERT_TRUE(store.add_record("torn", record_named("a")));
     }
-    SQLite::Database(file.string(), SQLite::OPEN_READWRITE).exec("UPDATE records SET recorded = '{\"status\": \"no number\"}'");
+    SQLite::Database(file.string(), SQLite::OPEN_READWRITE)
+        .exec("UPDATE records SET recorded = '{\"status\": \"no number\"}'");
     const auto loaded = reading().load("torn");
     ASSERT_FALSE(loaded);
     EXPECT_THAT(loaded.error().message, HasSubstr("damaged: status: expected a whole number"));
@@ -275,10 +291,13 @@ TEST_F(StoreTest, RunsAreFoundById_ByAUniqueBeginning_AndAsLast) {
 }
 
 TEST_F(StoreTest, AMissingOrEmptyStoreSaysSo) {
-    EXPECT_THAT(Store::open(file, store::Access::kRead).error().message, HasSubstr("no store of runs"));
+    EXPECT_THAT(Store::open(file, store::Access::kRead).error().message,
+                HasSubstr("no store of runs"));
     EXPECT_THAT(writing().load("last").error().message, HasSubstr("holds no run yet"));
-    EXPECT_THAT(Store::open(folder, store::Access::kWrite).error().message, HasSubstr("is a folder"));
-    EXPECT_THAT(Store::open(folder / "runs.sqlite" / "x", store::Access::kWrite).error().message, HasSubstr("cannot be made"));
+    EXPECT_THAT(Store::open(folder, store::Access::kWrite).error().message,
+                HasSubstr("is a folder"));
+    EXPECT_THAT(Store::open(folder / "runs.sqlite" / "x", store::Access::kWrite).error().message,
+                HasSubstr("cannot be made"));
 }
 
 TEST_F(StoreTest, AnswersOfAnUnknownRunAndSecondRunsOfOneIdAreRefused) {

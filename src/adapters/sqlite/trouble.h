@@ -11,8 +11,10 @@ class Exception;
 
 namespace fullstop::adapters::sqlite {
 
-/// `doing` completes "while ...": "storing an answer". `system` is errno of the failed system call, 0 when none.
-base::Error explain(const SQLite::Exception& exception, const std::filesystem::path& file, const char* doing, int system = 0);
+/// `doing` completes "while ...": "storing an answer". `system` is errno of the failed system call,
+/// 0 when none.
+base::Error explain(const SQLite::Exception& exception, const std::filesystem::path& file,
+                    const char* doing, int system = 0);
 
 /// The file is SQLite, but not what this version reads.
 base::Error damaged(const std::filesystem::path& file, const std::string& detail);

@@ -28,13 +28,17 @@ constexpr base::Duration kLookAround = std::chrono::milliseconds(200);
 base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords& words) {
     std::optional<std::string> text;
     if (!words.config.empty()) {
-        auto read = read_input(words.config, kMaxConfigBytes, "configuration", "check the name and its permissions");
-        if (!read) return std::unexpected(base::Error{read.error().kind, "--config: " + read.error().message, read.error().hint});
+        auto read = read_input(words.config, kMaxConfigBytes, "configuration",
+                               "check the name and its permissions");
+        if (!read)
+            return std::unexpected(base::Error{
+                read.error().kind, "--config: " + read.error().message, read.error().hint});
         text = std::move(*read);
     }
     auto settings = read_gateway(words, text);
     if (!settings) return settings;
-    if (auto keys = read_api_keys(settings->policy, world.env); !keys) return std::unexpected(keys.error());
+    if (auto keys = read_api_keys(settings->policy, world.env); !keys)
+        return std::unexpected(keys.error());
     auto access = read_access(settings->access);
     if (!access) return std::unexpected(access.error());
     settings->policy.access = std::move(*access);
@@ -42,15 +46,20 @@ base::Result<GatewaySettings> settings_of(const World& world, const GatewayWords
 }
 
 /// A file that is wrong changes nothing: the gateway goes on as it was.
-void reload(const World& world, const GatewayWords& words, const GatewaySettings& now, running::Relaying& running) {
+void reload(const World& world, const GatewayWords& words, const GatewaySettings& now,
+            running::Relaying& running) {
     auto settings = settings_of(world, words);
     if (!settings) {
-        world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n", base::printable(settings.error().message)) << std::flush;
+        world.err << fmt::format("SIGHUP: {}; going on with the settings as they were\n",
+                                 base::printable(settings.error().message))
+                  << std::flush;
         return;
     }
-    if (settings->host != now.host || settings->port != now.port) world.err << "SIGHUP: another address to listen on needs a new start; kept as it was\n";
+    if (settings->host != now.host || settings->port != now.port)
+        world.err << "SIGHUP: another address to listen on needs a new start; kept as it was\n";
     world.err << access_warnings(settings->access, settings->host);
-    if (!words.quiet) world.err << "SIGHUP: " << base::printable_lines(policy_line(settings->policy));
+    if (!words.quiet)
+        world.err << "SIGHUP: " << base::printable_lines(policy_line(settings->policy));
     world.err << std::flush;
     running.configure(std::move(settings->policy));
 }
@@ -61,27 +70,35 @@ int relay(const World& world, const GatewayWords& words, const GatewaySettings& 
     auto journal = Journal::open(world, words.store, settings);
     if (!journal) return fail(world, journal.error());
     auto running = running::Relaying::start(
-        loop, {.server = {.host = settings.host, .port = settings.port, .certificate_file = words.tls_certificate, .key_file = words.tls_key},
+        loop, {.server = {.host = settings.host,
+                          .port = settings.port,
+                          .certificate_file = words.tls_certificate,
+                          .key_file = words.tls_key},
                .gateway = {.policy = settings.policy,
                            .version = kVersion,
                            .entropy = static_cast<std::uint64_t>(world.clock.wall().unix_ns),
                            .started = loop.clock().now(),
                            .ended = journal->keeper(),
                            .records = journal->counts(),
-                           .fault = [&world](const gateway::Fault& fault) { world.err << gateway::fault_line(fault) << std::flush; }}});
+                           .fault = [&world](const gateway::Fault& fault) {
+                               world.err << gateway::fault_line(fault) << std::flush;
+                           }}});
     if (!running) return fail(world, running.error());
     reload_wanted = 0;
     std::signal(SIGHUP, [](int) { reload_wanted = 1; });
     world.err << access_warnings(settings.access, settings.host) << std::flush;
-    if (!words.quiet) world.err << base::printable_lines(policy_line(settings.policy)) << std::flush;
-    world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https", shown_host(settings.host), (*running)->port())
+    if (!words.quiet)
+        world.err << base::printable_lines(policy_line(settings.policy)) << std::flush;
+    world.out << fmt::format("listening on {}://{}:{}\n", words.tls_key.empty() ? "http" : "https",
+                             shown_host(settings.host), (*running)->port())
               << std::flush;
 
     int signals = 0, interrupted = 0;
     const auto watch = loop.watch_signals([&](int interrupts) {
         interrupted = interrupts;
         if (++signals > 1) return loop.stop();  // a second signal: do not wait
-        if (!words.quiet) world.err << "draining: no new requests, running answers may finish\n" << std::flush;
+        if (!words.quiet)
+            world.err << "draining: no new requests, running answers may finish\n" << std::flush;
         (*running)->drain();
     });
     const auto look = loop.every(kLookAround, [&](base::Instant) {
@@ -102,14 +119,16 @@ int gateway(const World& world, const GatewayWords& words) {
         world.out << base::printable_lines(policy_words(*settings)) << std::flush;
         return 0;
     }
-    if (words.explain_deadlines) return explain_deadlines(world, settings->policy, words.tokens_per_second);
+    if (words.explain_deadlines)
+        return explain_deadlines(world, settings->policy, words.tokens_per_second);
     return relay(world, words, *settings);
 }
 
 }  // namespace
 
 Command add_gateway(CLI::App& root, World& world) {
-    CLI::App* app = root.add_subcommand("gateway", "an honest relay in front of servers: no cut answer ever looks whole");
+    CLI::App* app = root.add_subcommand(
+        "gateway", "an honest relay in front of servers: no cut answer ever looks whole");
     auto words = std::make_shared<GatewayWords>();
     declare_gateway(*app, *words);
     return {.app = app, .run = [&world, words] { return gateway(world, *words); }};

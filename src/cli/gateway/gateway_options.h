@@ -1,4 +1,5 @@
-// The flags of `fullstop gateway`, declared, and checked together with the configuration file, which they override.
+// The flags of `fullstop gateway`, declared, and checked together with the configuration file,
+// which they override.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,12 @@ struct GatewayWords {
 
 void declare_gateway(CLI::App& app, GatewayWords& words);
 /// `config_text`: the content of --config, if given.
-base::Result<GatewaySettings> read_gateway(const GatewayWords& words, const std::optional<std::string>& config_text);
+base::Result<GatewaySettings> read_gateway(const GatewayWords& words,
+                                           const std::optional<std::string>& config_text);
 
 /// The keys of the upstreams that name one. Errors: a variable is not set, or no key.
-base::Result<void> read_api_keys(gateway::Policy& policy, const std::function<std::optional<std::string>(const std::string& name)>& env);
+base::Result<void> read_api_keys(
+    gateway::Policy& policy,
+    const std::function<std::optional<std::string>(const std::string& name)>& env);
 
 }  // namespace fullstop::cli

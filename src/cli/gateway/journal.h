@@ -1,5 +1,6 @@
-// The records of a gateway's answers in a store, as one run that lasts from start to end: the same store and form as a probe's,
-// so that what a client saw and what the gateway saw of one answer are found by one request id.
+// The records of a gateway's answers in a store, as one run that lasts from start to end: the same
+// store and form as a probe's, so that what a client saw and what the gateway saw of one answer are
+// found by one request id.
 #pragma once
 
 #include <functional>
@@ -17,12 +18,14 @@ namespace fullstop::cli {
 class Journal {
 public:
     /// `given` as in --store; empty or "none": nothing is kept. Errors: as the store's.
-    static base::Result<Journal> open(const World& world, const std::string& given, const GatewaySettings& settings);
+    static base::Result<Journal> open(const World& world, const std::string& given,
+                                      const GatewaySettings& settings);
     Journal(Journal&&) noexcept;
     Journal& operator=(Journal&&) noexcept;
     ~Journal();
 
-    /// Takes an answer down; empty when nothing is kept. A store that fails is said once, and the relay goes on.
+    /// Takes an answer down; empty when nothing is kept. A store that fails is said once, and the
+    /// relay goes on.
     std::function<void(const answer::Record&)> keeper();
     /// For /metrics; empty when nothing is kept.
     std::function<gateway::RecordCounts()> counts();

@@ -1,4 +1,5 @@
-// The address of a store of shared budgets: redis://[[user]:password@]HOST[:PORT][/DATABASE], with TLS rediss://.
+// The address of a store of shared budgets: redis://[[user]:password@]HOST[:PORT][/DATABASE], with
+// TLS rediss://.
 #pragma once
 
 #include <string_view>

@@ -16,16 +16,21 @@ std::string listed(const std::set<std::string, std::less<>>& names) {
 
 }  // namespace
 
-void TomlError::add(const toml::node& at, const std::string& key, const std::string& what, const std::string& hint) {
+void TomlError::add(const toml::node& at, const std::string& key, const std::string& what,
+                    const std::string& hint) {
     if (first) return;
     const auto line = at.source().begin.line;
-    first = base::Error{base::ErrorKind::kUsage, fmt::format("{}:{}: {}{}{}", file, line, key, key.empty() ? "" : ": ", what), hint};
+    first = base::Error{
+        base::ErrorKind::kUsage,
+        fmt::format("{}:{}: {}{}{}", file, line, key, key.empty() ? "" : ": ", what), hint};
 }
 
 TomlTable::~TomlTable() {
     for (const auto& [key, node] : table_) {
         const std::string_view word = key.str();
-        if (!asked_.contains(word)) error_.add(node, name(std::string(word)), "unknown key", "known here: " + listed(asked_));
+        if (!asked_.contains(word))
+            error_.add(node, name(std::string(word)), "unknown key",
+                       "known here: " + listed(asked_));
     }
 }
 
@@ -43,7 +48,8 @@ void TomlTable::wrong_value(const char* key, const std::string& what, const std:
 std::optional<std::string> TomlTable::text(const char* key) {
     const toml::node* node = take(key);
     if (node == nullptr) return std::nullopt;
-    if (!node->is_string()) return error_.add(*node, name(key), "wants a text in quotes"), std::nullopt;
+    if (!node->is_string())
+        return error_.add(*node, name(key), "wants a text in quotes"), std::nullopt;
     return node->value<std::string>();
 }
 
@@ -52,9 +58,12 @@ std::optional<std::vector<std::string>> TomlTable::texts(const char* key) {
     if (node == nullptr) return std::nullopt;
     std::vector<std::string> out;
     const toml::array* array = node->as_array();
-    if (array == nullptr) return error_.add(*node, name(key), "wants a list of texts, for example [\"a\", \"b\"]"), std::nullopt;
+    if (array == nullptr)
+        return error_.add(*node, name(key), "wants a list of texts, for example [\"a\", \"b\"]"),
+               std::nullopt;
     for (const toml::node& each : *array) {
-        if (!each.is_string()) return error_.add(each, name(key), "wants texts in its list"), std::nullopt;
+        if (!each.is_string())
+            return error_.add(each, name(key), "wants texts in its list"), std::nullopt;
         out.push_back(each.value_or(std::string()));
     }
     return out;
@@ -63,16 +72,19 @@ std::optional<std::vector<std::string>> TomlTable::texts(const char* key) {
 std::optional<bool> TomlTable::boolean(const char* key) {
     const toml::node* node = take(key);
     if (node == nullptr) return std::nullopt;
-    if (!node->is_boolean()) return error_.add(*node, name(key), "wants true or false"), std::nullopt;
+    if (!node->is_boolean())
+        return error_.add(*node, name(key), "wants true or false"), std::nullopt;
     return node->value<bool>();
 }
 
-std::optional<std::int64_t> TomlTable::integer(const char* key, std::int64_t least, std::int64_t most) {
+std::optional<std::int64_t> TomlTable::integer(const char* key, std::int64_t least,
+                                               std::int64_t most) {
     const toml::node* node = take(key);
     if (node == nullptr) return std::nullopt;
     const auto value = node->is_integer() ? node->value<std::int64_t>() : std::nullopt;
     if (value && *value >= least && *value <= most) return value;
-    const std::string range = most == INT64_MAX ? fmt::format("of at least {}", least) : fmt::format("from {} to {}", least, most);
+    const std::string range = most == INT64_MAX ? fmt::format("of at least {}", least)
+                                                : fmt::format("from {} to {}", least, most);
     error_.add(*node, name(key), fmt::format("wants a whole number {}", range));
     return std::nullopt;
 }
@@ -107,7 +119,8 @@ std::optional<base::Duration> TomlTable::duration(const char* key) {
         words = fmt::format("{}", node->value_or(0.0));
     const auto value = parse_duration(words, key);
     if (value && *value > base::Duration::zero()) return *value;
-    error_.add(*node, name(key), "wants a time above 0", "for example \"90s\", \"10m\" or \"500ms\"");
+    error_.add(*node, name(key), "wants a time above 0",
+               "for example \"90s\", \"10m\" or \"500ms\"");
     return std::nullopt;
 }
 
@@ -124,10 +137,12 @@ void TomlTable::tables(const char* key, const std::function<void(TomlTable&)>& r
     const toml::node* node = take(key);
     if (node == nullptr) return;
     const toml::array* array = node->as_array();
-    if (array == nullptr) return error_.add(*node, name(key), fmt::format("wants tables: [[{}]]", name(key)));
+    if (array == nullptr)
+        return error_.add(*node, name(key), fmt::format("wants tables: [[{}]]", name(key)));
     for (const toml::node& each : *array) {
         const toml::table* inner = each.as_table();
-        if (inner == nullptr) return error_.add(each, name(key), fmt::format("wants tables: [[{}]]", name(key)));
+        if (inner == nullptr)
+            return error_.add(each, name(key), fmt::format("wants tables: [[{}]]", name(key)));
         TomlTable reader(*inner, name(key), error_);
         read(reader);
     }

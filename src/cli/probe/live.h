@@ -1,5 +1,5 @@
-// Live progress of a probe on standard error: one line that is redrawn on a terminal, one line a step elsewhere, nothing
-// with --quiet. It shows and never decides.
+// Live progress of a probe on standard error: one line that is redrawn on a terminal, one line a
+// step elsewhere, nothing with --quiet. It shows and never decides.
 #pragma once
 
 #include <string>

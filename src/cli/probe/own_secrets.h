@@ -1,4 +1,5 @@
-// The keys that a probe sends, so that a server which repeats them puts them neither into the store nor on a screen.
+// The keys that a probe sends, so that a server which repeats them puts them neither into the store
+// nor on a screen.
 #pragma once
 
 #include <string>
@@ -17,8 +18,9 @@ public:
     void learn(const wire::Headers& headers);
     void learn(const wire::ServerUrl& url);
 
-    /// Each occurrence becomes [key]. In the raw bytes of a capture it keeps its length, so that they are still framed as they came; a key that
-    /// lies across two chunks of these bytes is not found there.
+    /// Each occurrence becomes [key]. In the raw bytes of a capture it keeps its length, so that
+    /// they are still framed as they came; a key that lies across two chunks of these bytes is not
+    /// found there.
     void hide(answer::Record& record) const;
     void hide(observe::Identity& identity) const;
     void hide(std::string& text) const;

@@ -8,8 +8,12 @@ namespace {
 
 OwnSecrets secrets() {
     OwnSecrets out;
-    out.learn(wire::Headers{{"Authorization", "Bearer sk-12345678"}, {"X-Api-Key", "abcdefgh"}, {"X-Tenant", "berliners"}, {"X-Token", "abc"}});
-    out.learn(wire::parse_server_url("http://127.0.0.1:1/v1?api_key=in-the-query&user=somebody").value());
+    out.learn(wire::Headers{{"Authorization", "Bearer sk-12345678"},
+                            {"X-Api-Key", "abcdefgh"},
+                            {"X-Tenant", "berliners"},
+                            {"X-Token", "abc"}});
+    out.learn(
+        wire::parse_server_url("http://127.0.0.1:1/v1?api_key=in-the-query&user=somebody").value());
     return out;
 }
 
@@ -17,7 +21,11 @@ TEST(OwnSecrets, AreReplacedWhereverAServerRepeatsThem) {
     answer::Record record;
     record.text = "your key sk-12345678 of berliners";
     record.headers["x-echo"] = "Bearer sk-12345678";
-    record.end.error = {.status = 401, .code = "abcdefgh", .type = "", .text = "no sk-12345678, no in-the-query, somebody", .where = {}};
+    record.end.error = {.status = 401,
+                        .code = "abcdefgh",
+                        .type = "",
+                        .text = "no sk-12345678, no in-the-query, somebody",
+                        .where = {}};
     record.server_errors = {*record.end.error};
     record.stop_details["stop_reason"] = "abcdefgh";
     record.capture.bytes = "15\r\n{\"error\":\"sk-12345678\"}\r\n";

@@ -1,5 +1,6 @@
-// Wires the main job: options -> server (given or embedded) -> who is it -> schedule -> probe beside observers -> store ->
-// judge -> report. Each stage is a function below; none of them decides what the parts decide.
+// Wires the main job: options -> server (given or embedded) -> who is it -> schedule -> probe
+// beside observers -> store -> judge -> report. Each stage is a function below; none of them
+// decides what the parts decide.
 #include "cli/probe/probe.h"
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ namespace {
 
 using adapters::asio::Host;
 
-/// About once a second: finer than any pause worth seeing, and far below what a metrics endpoint costs.
+/// About once a second: finer than any pause worth seeing, and far below what a metrics endpoint
+/// costs.
 constexpr base::Duration kSampleInterval = std::chrono::seconds(1);
 
 /// Far more than a verbose server writes in a run; the notes say when it was not all.
@@ -58,12 +60,16 @@ std::string utc(base::WallTime time, const char* format) {
 
 /// Sortable by time, and different for runs of the same second.
 std::string run_id(base::WallTime now, const std::string& url) {
-    return fmt::format("{}-{}", utc(now, "%Y%m%d-%H%M%S"), base::sha256_hex(fmt::format("{} {}", now.unix_ns, url)).substr(0, 4));
+    return fmt::format("{}-{}", utc(now, "%Y%m%d-%H%M%S"),
+                       base::sha256_hex(fmt::format("{} {}", now.unix_ns, url)).substr(0, 4));
 }
 
-bool is_on_this_machine(const wire::ServerUrl& url) { return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127."); }
+bool is_on_this_machine(const wire::ServerUrl& url) {
+    return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
+}
 
-/// One probe from its checked options to its exit code. Members are in the order in which they come to life.
+/// One probe from its checked options to its exit code. Members are in the order in which they come
+/// to life.
 class Session {
 public:
     Session(World& world, const ProbeWords& words, ProbeOptions options)
@@ -74,7 +80,8 @@ public:
     }
 
     int run() {
-        for (auto stage : {&Session::check_targets, &Session::find_server, &Session::identify, &Session::plan})
+        for (auto stage :
+             {&Session::check_targets, &Session::find_server, &Session::identify, &Session::plan})
             if (auto result = (this->*stage)(); !result) return fail(world_, result.error());
         if (words_.dry_run) return print_schedule();
         if (auto result = open_run(); !result) return fail(world_, result.error());
@@ -127,11 +134,14 @@ base::Result<void> Session::check_targets() {
     if (!words_.captures.empty()) {
         std::error_code error;
         std::filesystem::create_directories(words_.captures, error);
-        if (error) return base::usage_error(fmt::format("--captures: {} cannot be created: {}", words_.captures, error.message()));
+        if (error)
+            return base::usage_error(fmt::format("--captures: {} cannot be created: {}",
+                                                 words_.captures, error.message()));
     }
     if (!words_.log_file.empty()) {
         std::ifstream log(words_.log_file, std::ios::binary | std::ios::ate);
-        if (!log) return base::usage_error(fmt::format("--log-file: {} cannot be read", words_.log_file));
+        if (!log)
+            return base::usage_error(fmt::format("--log-file: {} cannot be read", words_.log_file));
         log_begin_ = log.tellg();
     }
     if (words_.store == "none" || words_.dry_run) return {};
@@ -142,7 +152,9 @@ base::Result<void> Session::check_targets() {
     }
     const base::Error& error = opened.error();
     if (!words_.store.empty())
-        return std::unexpected(base::Error{error.kind, "--store: " + error.message, error.hint.empty() ? "--store none keeps nothing" : error.hint});
+        return std::unexpected(
+            base::Error{error.kind, "--store: " + error.message,
+                        error.hint.empty() ? "--store none keeps nothing" : error.hint});
     live_.say(fmt::format("this run is not stored: {}", error.message));
     return {};
 }
@@ -150,8 +162,9 @@ base::Result<void> Session::check_targets() {
 base::Result<void> Session::find_server() {
     if (options_.url) return {};
     live_.say("starting the embedded server with its small model");
-    auto server =
-        running::EmbeddedServer::start(world_.executable, {.max_sequences = options_.experiment.levels.back(), .max_tokens = options_.experiment.max_tokens});
+    auto server = running::EmbeddedServer::start(
+        world_.executable, {.max_sequences = options_.experiment.levels.back(),
+                            .max_tokens = options_.experiment.max_tokens});
     if (!server) return std::unexpected(server.error());
     embedded_ = std::move(*server);
     auto url = wire::parse_server_url(embedded_->url());
@@ -168,15 +181,21 @@ base::Result<observe::Identity> Session::ask(const wire::ServerUrl& url, const c
     (*asker)->add(part);
     (*asker)->run_until_done();
     secrets_.hide(identity);
-    if (!identity.reachable) return base::unreachable_error(fmt::format("{} {}: {}", what, url.text, identity.trouble), identity.hint);
+    if (!identity.reachable)
+        return base::unreachable_error(fmt::format("{} {}: {}", what, url.text, identity.trouble),
+                                       identity.hint);
     return identity;
 }
 
 base::Result<std::string> Session::choose_model(const observe::Identity& identity) const {
-    if (words_.model.empty()) return identity.models.empty() ? identity.facts.model : identity.models.front();
-    if (identity.models.empty() || std::ranges::find(identity.models, words_.model) != identity.models.end()) return words_.model;
-    return base::unreachable_error(fmt::format("{} has no model '{}'", options_.url->text, words_.model),
-                                   fmt::format("it lists: {}", fmt::join(identity.models, ", ")));
+    if (words_.model.empty())
+        return identity.models.empty() ? identity.facts.model : identity.models.front();
+    if (identity.models.empty() ||
+        std::ranges::find(identity.models, words_.model) != identity.models.end())
+        return words_.model;
+    return base::unreachable_error(
+        fmt::format("{} has no model '{}'", options_.url->text, words_.model),
+        fmt::format("it lists: {}", fmt::join(identity.models, ", ")));
 }
 
 base::Result<void> Session::identify() {
@@ -189,18 +208,24 @@ base::Result<void> Session::identify() {
     run_.api = options_.api.value_or(identity_.api);
     run_.url = options_.url->text;
     run_.server_before["deployed"] = identity_.facts;
-    run_.arms.push_back({"deployed", run_.url, embedded_ ? "the embedded server" : "the path users take"});
+    run_.arms.push_back(
+        {"deployed", run_.url, embedded_ ? "the embedded server" : "the path users take"});
     if (options_.control) {
         auto control = ask(*options_.control, "control server");
         if (!control) return std::unexpected(control.error());
         run_.server_before["control"] = control->facts;
-        run_.arms.push_back({"control", options_.control->text, "straight to the server, without time-outs of ours"});
+        run_.arms.push_back({"control", options_.control->text,
+                             "straight to the server, without time-outs of ours"});
     } else if (has_control()) {
         run_.server_before["control"] = identity_.facts;
-        run_.arms.push_back({"control", run_.url, "the same URL without time-outs of ours; what a gateway does cannot be separated"});
+        run_.arms.push_back(
+            {"control", run_.url,
+             "the same URL without time-outs of ours; what a gateway does cannot be separated"});
     }
-    live_.say(fmt::format("{} at {}, model {}", identity_.facts.name == "unknown" ? "a server" : base::printable(identity_.facts.name), run_.url,
-                          run_.model.empty() ? "(unnamed)" : base::printable(run_.model)));
+    live_.say(fmt::format(
+        "{} at {}, model {}",
+        identity_.facts.name == "unknown" ? "a server" : base::printable(identity_.facts.name),
+        run_.url, run_.model.empty() ? "(unnamed)" : base::printable(run_.model)));
     return {};
 }
 
@@ -228,22 +253,23 @@ base::Result<void> Session::open_run() {
 base::Result<void> Session::measure() {
     auto prober = host();
     if (!prober) return std::unexpected(prober.error());
-    probe::Probe part(run_, {.url = *options_.url,
-                             .control_url = options_.control.value_or(*options_.url),
-                             .with_control = has_control(),
-                             .separate_control = options_.control.has_value(),
-                             .headers = options_.headers,
-                             .api = run_.api,
-                             .model = run_.model,
-                             .more_repeats =
-                                 [](const answer::Run& run) {
-                                     const int pairs = judge::pairs_until_firm(run);
-                                     const int prompts = static_cast<int>(run.experiment.prompts.size());
-                                     return (pairs + prompts - 1) / prompts;
-                                 },
-                             .answer_ended = [this](answer::Record& record) { keep(record); },
-                             .progress = [this](const probe::Progress& progress) { live_.show(progress); },
-                             .budget_used = {}});
+    probe::Probe part(
+        run_, {.url = *options_.url,
+               .control_url = options_.control.value_or(*options_.url),
+               .with_control = has_control(),
+               .separate_control = options_.control.has_value(),
+               .headers = options_.headers,
+               .api = run_.api,
+               .model = run_.model,
+               .more_repeats =
+                   [](const answer::Run& run) {
+                       const int pairs = judge::pairs_until_firm(run);
+                       const int prompts = static_cast<int>(run.experiment.prompts.size());
+                       return (pairs + prompts - 1) / prompts;
+                   },
+               .answer_ended = [this](answer::Record& record) { keep(record); },
+               .progress = [this](const probe::Progress& progress) { live_.show(progress); },
+               .budget_used = {}});
     started_ = world_.clock.now();
     std::vector<std::unique_ptr<observe::Sampler>> samplers;
     (*prober)->add(part);
@@ -255,8 +281,9 @@ base::Result<void> Session::measure() {
             metrics = *parsed;
         }
         const auto add = [&](const wire::ServerUrl& url, const std::string& arm) {
-            samplers.push_back(std::make_unique<observe::Sampler>(url, options_.headers, run_.server_before[arm], arm, started_, kSampleInterval,
-                                                                  [this](answer::Sample sample) { keep(std::move(sample)); }));
+            samplers.push_back(std::make_unique<observe::Sampler>(
+                url, options_.headers, run_.server_before[arm], arm, started_, kSampleInterval,
+                [this](answer::Sample sample) { keep(std::move(sample)); }));
             (*prober)->add(*samplers.back(), Host::Wait::kCompanion);
         };
         add(metrics, "deployed");
@@ -278,8 +305,10 @@ void Session::read_server_log() {
     log.seekg(log_begin_);
     log.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<std::streamsize>(log.gcount(), 0)));
-    for (const observe::LogSign& sign : observe::read_log(text)) run_.notes.push_back(observe::describe(sign));
-    if (text.size() == kMaxLogBytes) run_.notes.push_back("only the first 64 MiB of the server's log were read");
+    for (const observe::LogSign& sign : observe::read_log(text))
+        run_.notes.push_back(observe::describe(sign));
+    if (text.size() == kMaxLogBytes)
+        run_.notes.push_back("only the first 64 MiB of the server's log were read");
 }
 
 void Session::warn_once(const base::Error& error) {
@@ -292,32 +321,40 @@ void Session::warn_once(const base::Error& error) {
 void Session::keep(answer::Record& record) {
     secrets_.hide(record);
     if (!words_.captures.empty()) {
-        const std::string file = (std::filesystem::path(words_.captures) / (record.request.id + ".jsonl")).string();
-        if (auto written = write_document(world_, file, wire::write_capture(record)); !written) warn_once(written.error());
+        const std::string file =
+            (std::filesystem::path(words_.captures) / (record.request.id + ".jsonl")).string();
+        if (auto written = write_document(world_, file, wire::write_capture(record)); !written)
+            warn_once(written.error());
     }
     if (store_)
         if (auto stored = store_->add_record(run_.id, record); !stored) warn_once(stored.error());
-    if (const auto trouble = store_ ? store_->backlog().trouble : std::nullopt; trouble && !std::exchange(waits_, true))
-        live_.say(fmt::format("the run goes on, and its records wait: {}", base::printable(trouble->message)));
+    if (const auto trouble = store_ ? store_->backlog().trouble : std::nullopt;
+        trouble && !std::exchange(waits_, true))
+        live_.say(fmt::format("the run goes on, and its records wait: {}",
+                              base::printable(trouble->message)));
     std::ignore = std::exchange(record.capture, {});  // assigning {} would keep the buffers
 }
 
 void Session::keep(answer::Sample sample) {
     if (is_on_this_machine(*options_.url))
-        if (const auto free = adapters::asio::available_memory()) sample.free_bytes = static_cast<double>(free->count);
+        if (const auto free = adapters::asio::available_memory())
+            sample.free_bytes = static_cast<double>(free->count);
     if (embedded_)
-        if (const auto resident = embedded_->resident_memory()) sample.server_bytes = static_cast<double>(resident->count);
+        if (const auto resident = embedded_->resident_memory())
+            sample.server_bytes = static_cast<double>(resident->count);
     if (store_)
         if (auto stored = store_->add_sample(run_.id, sample); !stored) warn_once(stored.error());
     run_.samples.push_back(std::move(sample));
 }
 
 /// Nothing but refusals for reasons without load: there is nothing to judge (contract, exit 4).
-bool could_not_measure(const answer::Run& run, const judge::RunJudgement& judgement, std::string& reason) {
+bool could_not_measure(const answer::Run& run, const judge::RunJudgement& judgement,
+                       std::string& reason) {
     for (const answer::Record& record : run.records) {
         const auto finding = judgement.findings.find(record.request.id);
         const bool refused = record.end.transport == answer::Transport::kRefused ||
-                             (finding != judgement.findings.end() && finding->second.cause == answer::Cause::kRequestRejected);
+                             (finding != judgement.findings.end() &&
+                              finding->second.cause == answer::Cause::kRequestRejected);
         if (!refused) return false;
         if (reason.empty() && record.end.error) reason = record.end.error->text;
     }
@@ -342,12 +379,15 @@ int Session::conclude() {
     const report::Document document = report::make_document(run_, std::move(judgement));
     const std::string stored = store_ && !warned_ ? store_->name() : "";
     if (!words_.documents.to_standard_output()) {
-        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet), .stored = stored, .store_is_named = !words_.store.empty()});
+        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet),
+                                                     .stored = stored,
+                                                     .store_is_named = !words_.store.empty()});
     }
     const auto written = write_documents(world_, words_.documents, document);
     if (!written) fail(world_, written.error());
     if (!measured)
-        return fail(world_, {base::ErrorKind::kUnreachable, fmt::format("every request was refused: {}", reason),
+        return fail(world_, {base::ErrorKind::kUnreachable,
+                             fmt::format("every request was refused: {}", reason),
                              "this has nothing to do with load; mend it and probe again"});
     if (run_.interrupted) return kExitInterrupted;
     return written ? verdict_code : static_cast<int>(kExitInternal);
@@ -356,7 +396,8 @@ int Session::conclude() {
 int run_probe(World& world, const ProbeWords& words) {
     std::optional<std::string> prompts;
     if (!words.prompts.empty()) {
-        auto text = read_input(words.prompts, kMaxPromptsBytes, "file of prompts", "--prompts wants JSON lines; see --help");
+        auto text = read_input(words.prompts, kMaxPromptsBytes, "file of prompts",
+                               "--prompts wants JSON lines; see --help");
         if (!text) return fail(world, text.error());
         prompts = *text;
     }
@@ -369,7 +410,9 @@ int run_probe(World& world, const ProbeWords& words) {
 }  // namespace
 
 Command add_probe(CLI::App& root, World& world) {
-    CLI::App* app = root.add_subcommand("probe", "The controlled experiment: are answers shorter when several ask at once, and who cuts them?");
+    CLI::App* app = root.add_subcommand("probe",
+                                        "The controlled experiment: are answers shorter when "
+                                        "several ask at once, and who cuts them?");
     auto words = std::make_shared<ProbeWords>();
     declare_probe_options(*app, *words);
     return {app, [&world, words] { return run_probe(world, *words); }};

@@ -14,19 +14,24 @@ namespace fullstop::cli {
 namespace {
 
 base::Result<std::vector<int>> parse_levels(const std::string& text) {
-    const std::string hint = fmt::format("give numbers of users from 1 to {}, like --levels 1,2,4,8", net::kMaxConcurrency);
+    const std::string hint = fmt::format(
+        "give numbers of users from 1 to {}, like --levels 1,2,4,8", net::kMaxConcurrency);
     std::vector<int> levels;
     for (const std::string& word : CLI::detail::split(text, ',')) {
         int level = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), level);
-        if (error != std::errc() || end != word.data() + word.size() || level < 1 || level > net::kMaxConcurrency)
-            return base::usage_error(fmt::format("--levels: '{}' is not a number of users that can be probed", word), hint);
+        if (error != std::errc() || end != word.data() + word.size() || level < 1 ||
+            level > net::kMaxConcurrency)
+            return base::usage_error(
+                fmt::format("--levels: '{}' is not a number of users that can be probed", word),
+                hint);
         levels.push_back(level);
     }
     std::ranges::sort(levels);
     levels.erase(std::ranges::unique(levels).begin(), levels.end());
     if (levels.empty()) return base::usage_error("--levels names no level", hint);
-    if (levels.front() != 1) levels.insert(levels.begin(), 1);  // every comparison is against one user alone
+    if (levels.front() != 1)
+        levels.insert(levels.begin(), 1);  // every comparison is against one user alone
     return levels;
 }
 
@@ -35,24 +40,33 @@ base::Result<std::optional<base::Tokens>> parse_max_tokens(const std::string& te
     std::int64_t count = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > 10'000'000)
-        return base::usage_error(fmt::format("--max-tokens: '{}' is neither a positive number nor 'omit'", text));
+        return base::usage_error(
+            fmt::format("--max-tokens: '{}' is neither a positive number nor 'omit'", text));
     return std::optional(base::Tokens{count});
 }
 
-base::Result<wire::Headers> parse_headers(const ProbeWords& words, const std::optional<std::string>& secret) {
+base::Result<wire::Headers> parse_headers(const ProbeWords& words,
+                                          const std::optional<std::string>& secret) {
     wire::Headers headers;
     for (const std::string& line : words.headers) {
         const auto colon = line.find(':');
-        if (colon == std::string::npos || colon == 0 || line.find_first_of("\r\n") != std::string::npos)
-            return base::usage_error("--header wants 'Name: value' on one line", "example: --header 'X-Team: lab'");
+        if (colon == std::string::npos || colon == 0 ||
+            line.find_first_of("\r\n") != std::string::npos)
+            return base::usage_error("--header wants 'Name: value' on one line",
+                                     "example: --header 'X-Team: lab'");
         const auto value = line.find_first_not_of(' ', colon + 1);
-        headers.emplace_back(line.substr(0, colon), value == std::string::npos ? "" : line.substr(value));
+        headers.emplace_back(line.substr(0, colon),
+                             value == std::string::npos ? "" : line.substr(value));
     }
     if (!words.api_key_env.empty()) {
         if (!secret || secret->empty())
-            return base::usage_error(fmt::format("--api-key-env: the environment variable {} is not set", words.api_key_env),
-                                     fmt::format("export {}=... and run again; the key is never stored or printed", words.api_key_env));
-        if (secret->find_first_of("\r\n") != std::string::npos) return base::usage_error("--api-key-env: the key holds a line break");
+            return base::usage_error(
+                fmt::format("--api-key-env: the environment variable {} is not set",
+                            words.api_key_env),
+                fmt::format("export {}=... and run again; the key is never stored or printed",
+                            words.api_key_env));
+        if (secret->find_first_of("\r\n") != std::string::npos)
+            return base::usage_error("--api-key-env: the key holds a line break");
         headers.emplace_back("Authorization", "Bearer " + *secret);
     }
     return headers;
@@ -61,7 +75,8 @@ base::Result<wire::Headers> parse_headers(const ProbeWords& words, const std::op
 base::Result<base::Duration> parse_start(const std::string& text) {
     if (text == "together") return base::Duration{};
     if (text.starts_with("staggered:")) return parse_duration(text.substr(10), "--start staggered");
-    return base::usage_error(fmt::format("--start: '{}' is neither 'together' nor 'staggered:SECONDS'", text));
+    return base::usage_error(
+        fmt::format("--start: '{}' is neither 'together' nor 'staggered:SECONDS'", text));
 }
 
 base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
@@ -72,23 +87,28 @@ base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
     auto max_tokens = parse_max_tokens(words.max_tokens);
     if (!max_tokens) return std::unexpected(max_tokens.error());
     experiment.max_tokens = *max_tokens;
-    if (words.repeat < 1 || words.repeat > 1000) return base::usage_error("--repeat wants a number from 1 to 1000");
+    if (words.repeat < 1 || words.repeat > 1000)
+        return base::usage_error("--repeat wants a number from 1 to 1000");
     experiment.repeat = words.quick ? 1 : words.repeat;
-    if (words.temperature < 0 || words.temperature > 5) return base::usage_error("--temperature wants a number from 0 to 5");
+    if (words.temperature < 0 || words.temperature > 5)
+        return base::usage_error("--temperature wants a number from 0 to 5");
     experiment.temperature = words.temperature;
-    if (words.top_p && (*words.top_p <= 0 || *words.top_p > 1)) return base::usage_error("--top-p wants a number above 0 and up to 1");
+    if (words.top_p && (*words.top_p <= 0 || *words.top_p > 1))
+        return base::usage_error("--top-p wants a number above 0 and up to 1");
     experiment.top_p = words.top_p;
     experiment.seed = words.seed;
     auto stagger = parse_start(words.start);
     if (!stagger) return std::unexpected(stagger.error());
     experiment.stagger = *stagger;
-    // The embedded server is there to see what a verdict looks like; a server of one's own deserves the longer look.
+    // The embedded server is there to see what a verdict looks like; a server of one's own deserves
+    // the longer look.
     const std::string usual = words.quick ? "2m" : words.url.empty() ? "3m" : "10m";
     auto budget = parse_duration(words.budget.empty() ? usual : words.budget, "--budget");
     if (!budget) return std::unexpected(budget.error());
     experiment.budget = *budget;
-    for (auto [text, name, target] : {std::tuple{&words.client_deadline, "--client-deadline", &experiment.client_deadline},
-                                      std::tuple{&words.client_idle, "--client-idle", &experiment.client_idle}}) {
+    for (auto [text, name, target] :
+         {std::tuple{&words.client_deadline, "--client-deadline", &experiment.client_deadline},
+          std::tuple{&words.client_idle, "--client-idle", &experiment.client_idle}}) {
         if (text->empty()) continue;
         auto limit = parse_duration(*text, name);
         if (!limit) return std::unexpected(limit.error());
@@ -97,69 +117,106 @@ base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
     return experiment;
 }
 
-/// A look of two minutes: this many pairs are the fewest that judge compares, and prompts of any length stay in.
+/// A look of two minutes: this many pairs are the fewest that judge compares, and prompts of any
+/// length stay in.
 constexpr std::size_t kQuickPrompts = 8;
 
 std::vector<answer::Prompt> fewer(const std::vector<answer::Prompt>& prompts) {
     if (prompts.size() <= kQuickPrompts) return prompts;
     std::vector<answer::Prompt> some;
-    for (std::size_t i = 0; i < kQuickPrompts; ++i) some.push_back(prompts[i * prompts.size() / kQuickPrompts]);
+    for (std::size_t i = 0; i < kQuickPrompts; ++i)
+        some.push_back(prompts[i * prompts.size() / kQuickPrompts]);
     return some;
 }
 
 }  // namespace
 
 void declare_probe_options(CLI::App& app, ProbeWords& words) {
-    app.add_option("URL", words.url, "the server's root or its /v1; without it the embedded server with its small model is probed");
+    app.add_option("URL", words.url,
+                   "the server's root or its /v1; without it the embedded server with its small "
+                   "model is probed");
     app.add_option("--model", words.model, "model name; default: the first one the server lists");
-    app.add_option("--api", words.api, "auto, openai-chat, openai-completions, ollama, llama-server, koboldcpp, tgi")->capture_default_str();
-    app.add_option("--levels", words.levels, "numbers of users at once, compared with one alone")->capture_default_str();
-    app.add_option("--prompts", words.prompts, "prompts as JSON lines; default: a built-in set with checkable answers");
-    app.add_option("--repeat", words.repeat, "runs of each (prompt, seed) at each level")->capture_default_str();
-    app.add_option("--max-tokens", words.max_tokens, "sent with each request; 'omit' leaves it to the server, to find hidden defaults")->capture_default_str();
-    app.add_option("--temperature", words.temperature, "the same at every level")->capture_default_str();
+    app.add_option("--api", words.api,
+                   "auto, openai-chat, openai-completions, ollama, llama-server, koboldcpp, tgi")
+        ->capture_default_str();
+    app.add_option("--levels", words.levels, "numbers of users at once, compared with one alone")
+        ->capture_default_str();
+    app.add_option("--prompts", words.prompts,
+                   "prompts as JSON lines; default: a built-in set with checkable answers");
+    app.add_option("--repeat", words.repeat, "runs of each (prompt, seed) at each level")
+        ->capture_default_str();
+    app.add_option(
+           "--max-tokens", words.max_tokens,
+           "sent with each request; 'omit' leaves it to the server, to find hidden defaults")
+        ->capture_default_str();
+    app.add_option("--temperature", words.temperature, "the same at every level")
+        ->capture_default_str();
     app.add_option("--top-p", words.top_p, "default: the server's");
     app.add_option("--seed", words.seed, "the same seeds at every level")->capture_default_str();
-    app.add_option("--client-deadline", words.client_deadline, "our own limit on a whole answer, like 60s; default: none");
-    app.add_option("--client-idle", words.client_idle, "our own limit on silence, like 30s; default: none");
-    app.add_option("--control", words.control, "the server behind the gateway at URL: the second arm");
+    app.add_option("--client-deadline", words.client_deadline,
+                   "our own limit on a whole answer, like 60s; default: none");
+    app.add_option("--client-idle", words.client_idle,
+                   "our own limit on silence, like 30s; default: none");
+    app.add_option("--control", words.control,
+                   "the server behind the gateway at URL: the second arm");
     app.add_flag("--no-control", words.no_control, "leave the control arm out");
-    app.add_flag("--no-observe", words.no_observe, "do not ask the server about itself while it is probed");
-    app.add_option("--start", words.start, "'together' or 'staggered:SECONDS'")->capture_default_str();
-    app.add_option("--budget", words.budget, "total time; levels and repeats shrink evenly to fit; default: 10m, 2m with --quick, 3m for the embedded server");
+    app.add_flag("--no-observe", words.no_observe,
+                 "do not ask the server about itself while it is probed");
+    app.add_option("--start", words.start, "'together' or 'staggered:SECONDS'")
+        ->capture_default_str();
+    app.add_option("--budget", words.budget,
+                   "total time; levels and repeats shrink evenly to fit; default: 10m, 2m with "
+                   "--quick, 3m for the embedded server");
     app.add_flag("--quick", words.quick, "a two-minute look: at most 8 prompts, one repeat");
-    app.add_option("--header", words.headers, "'Name: value', sent with each request; never stored");
-    app.add_option("--api-key-env", words.api_key_env, "name of the environment variable with the API key; never stored");
-    app.add_flag("--insecure", words.insecure, "accept any TLS certificate (self-signed home servers)");
-    app.add_option("--metrics-url", words.metrics_url, "where the server's Prometheus metrics are; default: found by itself");
-    app.add_option("--log-file", words.log_file, "the server's log; what it says during the run joins the evidence");
+    app.add_option("--header", words.headers,
+                   "'Name: value', sent with each request; never stored");
+    app.add_option("--api-key-env", words.api_key_env,
+                   "name of the environment variable with the API key; never stored");
+    app.add_flag("--insecure", words.insecure,
+                 "accept any TLS certificate (self-signed home servers)");
+    app.add_option("--metrics-url", words.metrics_url,
+                   "where the server's Prometheus metrics are; default: found by itself");
+    app.add_option("--log-file", words.log_file,
+                   "the server's log; what it says during the run joins the evidence");
     app.add_option("--store", words.store,
-                   "where runs are kept: an SQLite file, postgresql://USER@HOST:PORT/DB (password: PGPASSWORD or ~/.pgpass), or 'none'; default: a file in "
+                   "where runs are kept: an SQLite file, postgresql://USER@HOST:PORT/DB (password: "
+                   "PGPASSWORD or ~/.pgpass), or 'none'; default: a file in "
                    "your state folder");
-    app.add_option("--captures", words.captures, "folder for the raw bytes of every answer, one file each");
-    app.add_flag("--dry-run", words.dry_run, "print the schedule and send nothing but the questions that identify the server");
+    app.add_option("--captures", words.captures,
+                   "folder for the raw bytes of every answer, one file each");
+    app.add_flag("--dry-run", words.dry_run,
+                 "print the schedule and send nothing but the questions that identify the server");
     app.add_flag("--quiet", words.quiet, "no progress");
     declare_documents(app, words.documents);
     app.footer(
         "Examples:\n"
-        "  fullstop probe                                   the embedded server, to see what a verdict looks like\n"
+        "  fullstop probe                                   the embedded server, to see what a "
+        "verdict looks like\n"
         "  fullstop probe http://127.0.0.1:8080 --quick     a two-minute look at your own server\n"
         "  fullstop probe http://gateway:8081 --control http://server:8080 --json run.json\n"
         "\n"
-        "Exit: 0 nothing was shortened, 1 answers were shortened, 2 usage, 3 inconclusive, 4 could not measure, 130 interrupted.");
+        "Exit: 0 nothing was shortened, 1 answers were shortened, 2 usage, 3 inconclusive, 4 could "
+        "not measure, 130 interrupted.");
 }
 
 base::Result<base::Duration> parse_duration(const std::string& text, const std::string& option) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string unit(end, text.data() + text.size());
-    const double seconds = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 0.001 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-    if (error != std::errc() || seconds == 0 || !(number > 0) || number * seconds > 30.0 * 24 * 3600)
-        return base::usage_error(fmt::format("{}: '{}' is not a time", option, text), "write it like 90s, 10m or 1.5h");
+    const double seconds = unit.empty() || unit == "s" ? 1
+                           : unit == "ms"              ? 0.001
+                           : unit == "m"               ? 60
+                           : unit == "h"               ? 3600
+                                                       : 0;
+    if (error != std::errc() || seconds == 0 || !(number > 0) ||
+        number * seconds > 30.0 * 24 * 3600)
+        return base::usage_error(fmt::format("{}: '{}' is not a time", option, text),
+                                 "write it like 90s, 10m or 1.5h");
     return base::from_ms(number * seconds * 1000);
 }
 
-base::Result<ProbeOptions> check_probe_options(const ProbeWords& words, const std::optional<std::string>& secret,
+base::Result<ProbeOptions> check_probe_options(const ProbeWords& words,
+                                               const std::optional<std::string>& secret,
                                                const std::optional<std::string>& prompts_text) {
     ProbeOptions options;
     auto experiment = experiment_of(words);
@@ -172,16 +229,20 @@ base::Result<ProbeOptions> check_probe_options(const ProbeWords& words, const st
         options.api = answer::parse_api(words.api);
         if (!options.api)
             return base::usage_error(fmt::format("--api: '{}' is not known", words.api),
-                                     "known: auto, openai-chat, openai-completions, ollama, llama-server, koboldcpp, tgi");
+                                     "known: auto, openai-chat, openai-completions, ollama, "
+                                     "llama-server, koboldcpp, tgi");
     }
-    for (auto [text, target] : {std::pair{&words.url, &options.url}, std::pair{&words.control, &options.control}}) {
+    for (auto [text, target] :
+         {std::pair{&words.url, &options.url}, std::pair{&words.control, &options.control}}) {
         if (text->empty()) continue;
         auto url = wire::parse_server_url(*text);
         if (!url) return std::unexpected(url.error());
         *target = *url;
     }
-    if (options.control && !options.url) return base::usage_error("--control without a URL: there is nothing to compare it with");
-    if (options.control && words.no_control) return base::usage_error("--control and --no-control exclude each other");
+    if (options.control && !options.url)
+        return base::usage_error("--control without a URL: there is nothing to compare it with");
+    if (options.control && words.no_control)
+        return base::usage_error("--control and --no-control exclude each other");
     if (prompts_text) {
         auto prompts = probe::parse_prompts(*prompts_text, words.prompts);
         if (!prompts) return std::unexpected(prompts.error());
@@ -191,7 +252,8 @@ base::Result<ProbeOptions> check_probe_options(const ProbeWords& words, const st
     }
     if (words.quick) {
         options.experiment.prompts = fewer(options.experiment.prompts);
-        options.experiment.reduced = fmt::format("--quick: {} prompts, one repeat", options.experiment.prompts.size());
+        options.experiment.reduced =
+            fmt::format("--quick: {} prompts, one repeat", options.experiment.prompts.size());
     }
     return options;
 }

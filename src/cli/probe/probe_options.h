@@ -1,4 +1,5 @@
-// The options of `fullstop probe` (contract section 1) as one checked value. Parsing and checking only; nothing is sent.
+// The options of `fullstop probe` (contract section 1) as one checked value. Parsing and checking
+// only; nothing is sent.
 #pragma once
 
 #include <optional>
@@ -18,13 +19,15 @@ namespace fullstop::cli {
 
 /// Words as the user typed them; CLI11 fills them.
 struct ProbeWords {
-    std::string url, control, model, api = "auto", levels = "1,2,4,8", prompts, max_tokens = "512", start = "together", budget;
+    std::string url, control, model, api = "auto", levels = "1,2,4,8", prompts, max_tokens = "512",
+                                     start = "together", budget;
     std::string client_deadline, client_idle, api_key_env, metrics_url, log_file, store, captures;
     int repeat = 2;
     double temperature = 0.7;
     std::optional<double> top_p;
     std::int64_t seed = 1;
-    bool no_control = false, no_observe = false, quick = false, dry_run = false, quiet = false, insecure = false;
+    bool no_control = false, no_observe = false, quick = false, dry_run = false, quiet = false,
+         insecure = false;
     std::vector<std::string> headers;
     Documents documents;
 };
@@ -40,8 +43,10 @@ struct ProbeOptions {
     wire::Headers headers;
 };
 
-/// `secret` is the value of --api-key-env's variable; `prompts_text` the content of --prompts, if given.
-base::Result<ProbeOptions> check_probe_options(const ProbeWords& words, const std::optional<std::string>& secret,
+/// `secret` is the value of --api-key-env's variable; `prompts_text` the content of --prompts, if
+/// given.
+base::Result<ProbeOptions> check_probe_options(const ProbeWords& words,
+                                               const std::optional<std::string>& secret,
                                                const std::optional<std::string>& prompts_text);
 
 /// "90s", "10m", "1.5h", "500ms"; a bare number is seconds. Usage error naming `option` otherwise.

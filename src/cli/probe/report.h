@@ -1,4 +1,5 @@
-// `fullstop report [RUN]`: judges a stored run again, or reads a run document, and renders it. Sends nothing.
+// `fullstop report [RUN]`: judges a stored run again, or reads a run document, and renders it.
+// Sends nothing.
 #pragma once
 
 #include "cli/world.h"

@@ -50,11 +50,15 @@ protected:
         return command.run();
     }
     void store_run(const std::string& id) {
-        auto store = Store::open(folder / "state" / "fullstop" / "runs.sqlite", store::Access::kWrite).value();
+        auto store =
+            Store::open(folder / "state" / "fullstop" / "runs.sqlite", store::Access::kWrite)
+                .value();
         answer::Run run = report::sample::plain_run();
         run.id = id;
         ASSERT_TRUE(store.begin_run(run));
-        for (int i = 0; i < 10; ++i) ASSERT_TRUE(store.add_record(run.id, report::sample::cut_answer(1, "a" + std::to_string(i), false)));
+        for (int i = 0; i < 10; ++i)
+            ASSERT_TRUE(store.add_record(
+                run.id, report::sample::cut_answer(1, "a" + std::to_string(i), false)));
         ASSERT_TRUE(store.finish_run(run));
     }
     std::string file(const std::string& name) const { return (folder / name).string(); }
@@ -69,7 +73,10 @@ protected:
     StillClock clock;
     World world{.out = out,
                 .err = err,
-                .env = [this](const std::string& name) { return env.contains(name) ? std::optional(env.at(name)) : std::nullopt; },
+                .env =
+                    [this](const std::string& name) {
+                        return env.contains(name) ? std::optional(env.at(name)) : std::nullopt;
+                    },
                 .out_is_terminal = false,
                 .err_is_terminal = false,
                 .columns = 80,
@@ -101,7 +108,9 @@ TEST_F(ReportCommand, RendersARunDocumentWithTheExitCodeOfItsVerdict) {
 
 TEST_F(ReportCommand, WritesEveryDocumentAndNothingElseToStandardOutput) {
     std::ofstream(file("run.json")) << report::to_json(report::sample::defect());
-    EXPECT_EQ(report({file("run.json"), "--json", "-", "--csv", file("a.csv"), "--junit", file("a.xml"), "--markdown", file("a.md")}), kExitShortened);
+    EXPECT_EQ(report({file("run.json"), "--json", "-", "--csv", file("a.csv"), "--junit",
+                      file("a.xml"), "--markdown", file("a.md")}),
+              kExitShortened);
     EXPECT_EQ(out.str(), report::to_json(report::sample::defect()));
     EXPECT_THAT(content("a.csv"), StartsWith("run,id,arm,"));
     EXPECT_THAT(content("a.xml"), StartsWith("<?xml"));
@@ -113,7 +122,8 @@ TEST_F(ReportCommand, ListsTheRunsNewestFirst) {
     store_run("run-a");
     store_run("run-b");
     EXPECT_EQ(report({"--list"}), kExitNotShortened);
-    EXPECT_THAT(out.str(), testing::ContainsRegex("run-b .*10 answers\nrun-a .*2026-11-30T03:17:06"));
+    EXPECT_THAT(out.str(),
+                testing::ContainsRegex("run-b .*10 answers\nrun-a .*2026-11-30T03:17:06"));
 }
 
 TEST_F(ReportCommand, WhatCannotBeReadIsAUsageErrorWithTheNextStep) {
@@ -148,7 +158,8 @@ TEST_F(ReportCommand, AFullDiskIsReportedAndImpossibleTargetsAreFoundBeforeAnyth
 }
 
 TEST_F(ReportCommand, AFailureDoesNotKeepTheOtherDocumentsFromBeingWritten) {
-    const Documents documents{.json = "/dev/full", .csv = file("a.csv"), .junit = "", .markdown = ""};
+    const Documents documents{
+        .json = "/dev/full", .csv = file("a.csv"), .junit = "", .markdown = ""};
     EXPECT_FALSE(write_documents(world, documents, report::sample::defect()));
     EXPECT_THAT(content("a.csv"), StartsWith("run,id"));
 }

@@ -37,7 +37,8 @@ protected:
         if (read_text) return "accepted";
         EXPECT_EQ(read_text.error().kind, base::ErrorKind::kUsage);
         EXPECT_FALSE(read_text.error().hint.empty());
-        return read_text.error().message.substr(read_text.error().message.rfind('/') + 1) + " | " + read_text.error().hint;
+        return read_text.error().message.substr(read_text.error().message.rfind('/') + 1) + " | " +
+               read_text.error().hint;
     }
     static std::string own_folder() {
         std::string name = testing::TempDir() + "fullstop_config_XXXXXX";
@@ -55,7 +56,9 @@ protected:
 };
 
 TEST_F(ConfigFile, GivesWhatTheFlagsWouldGive) {
-    ASSERT_TRUE(read("# a comment\nlisten = '127.0.0.1:0'\nmax-sequences = 4\nshare = 0.25\nquiet = true\nupstream = ['http://a', 'http://b']\n"));
+    ASSERT_TRUE(
+        read("# a comment\nlisten = '127.0.0.1:0'\nmax-sequences = 4\nshare = 0.25\nquiet = "
+             "true\nupstream = ['http://a', 'http://b']\n"));
     EXPECT_EQ(listen_, "127.0.0.1:0");
     EXPECT_EQ(sequences_, 4);
     EXPECT_EQ(share_, 0.25);
@@ -64,7 +67,8 @@ TEST_F(ConfigFile, GivesWhatTheFlagsWouldGive) {
 }
 
 TEST_F(ConfigFile, TheCommandLineWinsAndWhatNobodySaysStays) {
-    ASSERT_TRUE(read("max-sequences = 4\nquiet = false\nupstream = 'http://a'\n", {"--max-sequences", "2", "--upstream", "http://b"}));
+    ASSERT_TRUE(read("max-sequences = 4\nquiet = false\nupstream = 'http://a'\n",
+                     {"--max-sequences", "2", "--upstream", "http://b"}));
     EXPECT_EQ(sequences_, 2);
     EXPECT_EQ(upstreams_, std::vector<std::string>{"http://b"});
     EXPECT_EQ(listen_, "default");
@@ -72,15 +76,25 @@ TEST_F(ConfigFile, TheCommandLineWinsAndWhatNobodySaysStays) {
 }
 
 TEST_F(ConfigFile, EachFaultIsNamedWithItsLine) {
-    EXPECT_EQ(error("\n\nmax-sequence = 4\n"), "f.toml:3: 'max-sequence' is not known here | did you mean 'max-sequences'?");
-    EXPECT_EQ(error("quiet = true\ncolour = 1\n"), "f.toml:2: 'colour' is not known here | the keys are the flags of fullstop serve --help");
-    EXPECT_EQ(error("config = 'other.toml'\n").substr(0, 35), "f.toml:1: 'config' is not known her");
-    EXPECT_EQ(error("[listen]\nhost = 'a'\n").substr(0, 38), "f.toml:1: listen does not take this va");
-    EXPECT_EQ(error("quiet = 'loud'\n"), "f.toml:1: quiet does not take this value | true or false");
-    EXPECT_NE(error("listen = 'a'\nmax-sequences = 'many'\n").find("f.toml:2: max-sequences: "), std::string::npos);
-    EXPECT_NE(error("max-sequences = 99999999999\n").find("f.toml:1: max-sequences: "), std::string::npos);
-    EXPECT_EQ(error("max-sequences = [1, 2]\n").substr(0, 39), "f.toml:1: max-sequences does not take t");
-    EXPECT_EQ(error("listen = 1979-05-27\n").substr(0, 38), "f.toml:1: listen does not take this va");
+    EXPECT_EQ(error("\n\nmax-sequence = 4\n"),
+              "f.toml:3: 'max-sequence' is not known here | did you mean 'max-sequences'?");
+    EXPECT_EQ(
+        error("quiet = true\ncolour = 1\n"),
+        "f.toml:2: 'colour' is not known here | the keys are the flags of fullstop serve --help");
+    EXPECT_EQ(error("config = 'other.toml'\n").substr(0, 35),
+              "f.toml:1: 'config' is not known her");
+    EXPECT_EQ(error("[listen]\nhost = 'a'\n").substr(0, 38),
+              "f.toml:1: listen does not take this va");
+    EXPECT_EQ(error("quiet = 'loud'\n"),
+              "f.toml:1: quiet does not take this value | true or false");
+    EXPECT_NE(error("listen = 'a'\nmax-sequences = 'many'\n").find("f.toml:2: max-sequences: "),
+              std::string::npos);
+    EXPECT_NE(error("max-sequences = 99999999999\n").find("f.toml:1: max-sequences: "),
+              std::string::npos);
+    EXPECT_EQ(error("max-sequences = [1, 2]\n").substr(0, 39),
+              "f.toml:1: max-sequences does not take t");
+    EXPECT_EQ(error("listen = 1979-05-27\n").substr(0, 38),
+              "f.toml:1: listen does not take this va");
     EXPECT_EQ(error("listen = 'a'\nlisten = 'b'\n").substr(0, 9), "f.toml:2:");
     EXPECT_EQ(error("listen: a\n").substr(0, 9), "f.toml:1:");
 }

@@ -18,16 +18,19 @@ namespace fullstop::cli {
 
 /// As the user wrote them.
 struct ServeWords {
-    std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0", kv_layout = "auto", admission = "forecast", drain = "30s";
+    std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0",
+                kv_layout = "auto", admission = "forecast", drain = "30s";
     std::string chat_template;  ///< "": the model's own
     AccessWords access;
     std::string config;  ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
     std::string gpu_layers = "auto";
-    int threads = 0;                                                                           ///< 0: default_threads()
-    std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
-    std::string load_invariant = "on", ttft_target = "none", itl_target = "none", slo_policy = "ignore";
+    int threads = 0;  ///< 0: default_threads()
+    std::uint64_t host_memory =
+        static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
+    std::string load_invariant = "on", ttft_target = "none", itl_target = "none",
+                slo_policy = "ignore";
     bool quiet = false;
 };
 

@@ -77,8 +77,9 @@ TEST_F(ServeFlags, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
 
 TEST_F(ServeFlags, AnInstalledProgramFindsItsModelInShare) {
     std::filesystem::create_directories(folder_ / "share" / "fullstop" / "models");
-    std::filesystem::rename(folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf",
-                            folder_ / "share" / "fullstop" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
+    std::filesystem::rename(
+        folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf",
+        folder_ / "share" / "fullstop" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
     EXPECT_EQ(read().value().load.model.parent_path(), folder_ / "share" / "fullstop" / "models");
     std::filesystem::remove_all(folder_ / "share");
     const auto none = read();
@@ -91,34 +92,48 @@ TEST_F(ServeFlags, AddressesOfBothKindsAreRead) {
     const auto six = read([](ServeWords& w) { w.listen = "[::1]:0"; }).value();
     EXPECT_EQ(std::pair(six.host, six.port), std::pair(std::string("::1"), std::uint16_t{0}));
     for (const char* bad : {"", "8080", "host", "host:", ":80", "host:70000", "host:-1", "host:8o"})
-        EXPECT_NE(wrong([&](ServeWords& w) { w.listen = bad; }).find("--listen"), std::string::npos) << bad;
+        EXPECT_NE(wrong([&](ServeWords& w) { w.listen = bad; }).find("--listen"), std::string::npos)
+            << bad;
 }
 
 TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
-    const auto options = read([](ServeWords& w) { w.itl_target = "150", w.ttft_target = "2s"; }).value();
+    const auto options =
+        read([](ServeWords& w) { w.itl_target = "150", w.ttft_target = "2s"; }).value();
     EXPECT_EQ(options.itl_target, std::chrono::milliseconds(150));
     EXPECT_EQ(options.ttft_target, std::chrono::seconds(2));
     EXPECT_EQ(read().value().itl_target, std::nullopt);
     EXPECT_EQ(read().value().slo_policy, engine::SloPolicy::kIgnore);
-    EXPECT_EQ(read([](ServeWords& w) { w.slo_policy = "reject_early", w.ttft_target = "2s"; }).value().slo_policy, engine::SloPolicy::kRejectEarly);
+    EXPECT_EQ(read([](ServeWords& w) { w.slo_policy = "reject_early", w.ttft_target = "2s"; })
+                  .value()
+                  .slo_policy,
+              engine::SloPolicy::kRejectEarly);
 }
 
 TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
     EXPECT_TRUE(read().value().access.keys.open());
     const auto file = (folder_ / "keys").string();
     std::ofstream(file) << "alice:k1\n";
-    EXPECT_EQ(read([&](ServeWords& w) { w.access.key_file = file; }).value().access.keys.client("Bearer k1"), "alice");
+    EXPECT_EQ(read([&](ServeWords& w) { w.access.key_file = file; })
+                  .value()
+                  .access.keys.client("Bearer k1"),
+              "alice");
     std::ofstream(file) << "alice:k1\nbob:\n";
-    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file; }).find("keys:2"), std::string::npos);
-    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file + "-none"; }).find("--api-key-file"), std::string::npos);
-    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = folder_.string(); }).find("--api-key-file"), std::string::npos);
+    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file; }).find("keys:2"),
+              std::string::npos);
+    EXPECT_NE(
+        wrong([&](ServeWords& w) { w.access.key_file = file + "-none"; }).find("--api-key-file"),
+        std::string::npos);
+    EXPECT_NE(
+        wrong([&](ServeWords& w) { w.access.key_file = folder_.string(); }).find("--api-key-file"),
+        std::string::npos);
 }
 
 TEST_F(ServeFlags, ATemplateComesFromAFileAndMustBeAProgram) {
     EXPECT_EQ(read().value().load.chat_template, "");
     const auto file = (folder_ / "form.jinja").string();
     std::ofstream(file) << "{{ messages[0].content }}";
-    EXPECT_EQ(read([&](ServeWords& w) { w.chat_template = file; }).value().load.chat_template, "{{ messages[0].content }}");
+    EXPECT_EQ(read([&](ServeWords& w) { w.chat_template = file; }).value().load.chat_template,
+              "{{ messages[0].content }}");
     std::ofstream(file) << "{% for m in messages %}";
     const std::string said = wrong([&](ServeWords& w) { w.chat_template = file; });
     EXPECT_NE(said.find("--chat-template"), std::string::npos);
@@ -144,10 +159,12 @@ TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
         {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
         {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
     };
-    for (const auto& [flag, change] : changes) EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
+    for (const auto& [flag, change] : changes)
+        EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
     const auto target = read([](ServeWords& w) { w.itl_target = "abc"; });
     ASSERT_FALSE(target);
-    EXPECT_NE(target.error().hint.find("200 (milliseconds)"), std::string::npos) << "the hint is of that flag's size";
+    EXPECT_NE(target.error().hint.find("200 (milliseconds)"), std::string::npos)
+        << "the hint is of that flag's size";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `fullstop simulate --calibrate`: how long passes take on this machine, kept for simulate (and whoever plans steps).
+// `fullstop simulate --calibrate`: how long passes take on this machine, kept for simulate (and
+// whoever plans steps).
 #pragma once
 
 #include "adapters/llama/backend.h"

@@ -14,12 +14,15 @@ namespace fullstop::cli {
 /// As the user wrote them.
 struct SimulateWords {
     std::string users, kv_tokens = "1024..8192", admission = "reserve,forecast,eager", trace;
-    std::string prompt_tokens = "100", output_tokens = "250", max_tokens = "512", kv_layout = "unified";
+    std::string prompt_tokens = "100", output_tokens = "250", max_tokens = "512",
+                kv_layout = "unified";
     std::optional<double> rate;
     bool burst = false;
     std::optional<std::int64_t> requests;
-    std::int64_t shared_tokens = 0, max_sequences = 8, max_queue = engine::kDefaultMaxQueue, seed = 1;
-    std::uint64_t host_memory = static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
+    std::int64_t shared_tokens = 0, max_sequences = 8, max_queue = engine::kDefaultMaxQueue,
+                 seed = 1;
+    std::uint64_t host_memory =
+        static_cast<std::uint64_t>(engine::kDefaultHostMemory.count);  ///< bytes
     std::optional<double> ttft_target, itl_target;
     // the machine
     std::string cost, model = "builtin", kv_type = "q8_0";
@@ -41,6 +44,8 @@ void declare_simulate(CLI::App& app, SimulateWords& words);
 base::Result<SimulateOptions> read_simulate(const SimulateWords& words);
 
 /// "8", "1,2,4", "1024..8192" (doubling; the last one is always in it). Error naming `option`.
-base::Result<std::vector<std::int64_t>> parse_sweep(const std::string& text, const std::string& option, std::int64_t low, std::int64_t high);
+base::Result<std::vector<std::int64_t>> parse_sweep(const std::string& text,
+                                                    const std::string& option, std::int64_t low,
+                                                    std::int64_t high);
 
 }  // namespace fullstop::cli

@@ -1,4 +1,5 @@
-// A whole simulation as a value, and its two renderings: a table to decide from and the document fullstop.simulation/1.
+// A whole simulation as a value, and its two renderings: a table to decide from and the document
+// fullstop.simulation/1.
 #pragma once
 
 #include <string>

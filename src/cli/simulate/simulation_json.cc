@@ -10,22 +10,29 @@ namespace {
 
 namespace json = boost::json;
 
-json::value optional_number(const std::optional<double>& value) { return value ? json::value(*value) : json::value(nullptr); }
+json::value optional_number(const std::optional<double>& value) {
+    return value ? json::value(*value) : json::value(nullptr);
+}
 
 json::value spread(const std::optional<simulator::Spread>& spread) {
     if (!spread) return nullptr;
     return json::object{{"p50", spread->p50}, {"p99", spread->p99}, {"max", spread->max}};
 }
 
-json::array range(const simulator::TokenRange& range) { return {range.low.count, range.high.count}; }
+json::array range(const simulator::TokenRange& range) {
+    return {range.low.count, range.high.count};
+}
 
 json::string text(std::string_view view) { return json::string(view); }
 
 json::object cost_object(const Simulation& simulation) {
     const engine::CostTable& cost = simulation.cost;
-    const char* source = simulation.source == CostSource::kCalibrated ? "calibrated" : simulation.source == CostSource::kFile ? "file" : "reference";
+    const char* source = simulation.source == CostSource::kCalibrated ? "calibrated"
+                         : simulation.source == CostSource::kFile     ? "file"
+                                                                      : "reference";
     return {{"source", source},
-            {"file", simulation.cost_file.empty() ? json::value(nullptr) : json::value(text(simulation.cost_file))},
+            {"file", simulation.cost_file.empty() ? json::value(nullptr)
+                                                  : json::value(text(simulation.cost_file))},
             {"model", text(cost.key.model)},
             {"layout", text(cost.key.layout)},
             {"kv_type", text(cost.key.kv_type)},
@@ -38,7 +45,10 @@ json::object cost_object(const Simulation& simulation) {
 
 json::object load_object(const Simulation& simulation) {
     const simulator::LoadShape& shape = simulation.plan.shape;
-    if (simulation.plan.trace) return {{"pattern", "trace"}, {"trace", text(simulation.trace)}, {"requests", simulation.plan.trace->requests.size()}};
+    if (simulation.plan.trace)
+        return {{"pattern", "trace"},
+                {"trace", text(simulation.trace)},
+                {"requests", simulation.plan.trace->requests.size()}};
     const bool poisson = shape.pattern == simulator::ArrivalPattern::kPoisson;
     json::object out = {{"pattern", poisson                                              ? "poisson"
                                     : shape.pattern == simulator::ArrivalPattern::kBurst ? "burst"
@@ -46,7 +56,8 @@ json::object load_object(const Simulation& simulation) {
                         {"prompt_tokens", range(shape.prompt)},
                         {"shared_tokens", shape.shared.count},
                         {"output_tokens", range(shape.natural)},
-                        {"max_tokens", shape.max_tokens ? json::value(shape.max_tokens->count) : json::value(nullptr)}};
+                        {"max_tokens", shape.max_tokens ? json::value(shape.max_tokens->count)
+                                                        : json::value(nullptr)}};
     if (poisson) out["rate"] = shape.rate;
     return out;
 }
@@ -94,11 +105,16 @@ std::string simulation_json(const Simulation& simulation) {
         {"max_sequences", simulation.plan.max_sequences},
         {"max_queue", simulation.plan.max_queue},
         {"host_memory_tokens", simulation.plan.host_memory.count},
-        {"targets", json::object{{"ttft_ms", optional_number(simulation.targets.ttft_ms)}, {"itl_ms", optional_number(simulation.targets.itl_ms)}}},
+        {"targets", json::object{{"ttft_ms", optional_number(simulation.targets.ttft_ms)},
+                                 {"itl_ms", optional_number(simulation.targets.itl_ms)}}},
         {"settings", std::move(settings)},
-        {"advice", json::object{{"kv_tokens", advice.pool ? json::value(advice.pool->count) : json::value(nullptr)},
-                                {"admission", advice.admission ? json::value(text(engine::to_string(*advice.admission))) : json::value(nullptr)},
-                                {"text", text(advice.text)}}},
+        {"advice",
+         json::object{
+             {"kv_tokens", advice.pool ? json::value(advice.pool->count) : json::value(nullptr)},
+             {"admission", advice.admission
+                               ? json::value(text(engine::to_string(*advice.admission)))
+                               : json::value(nullptr)},
+             {"text", text(advice.text)}}},
         {"notes", std::move(notes)}});
 }
 

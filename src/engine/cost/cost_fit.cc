@@ -1,5 +1,5 @@
-// Normal equations of the scaled problem, solved for each of the 31 subsets by elimination with pivoting. A subset whose
-// columns depend on each other is skipped: a smaller one says the same.
+// Normal equations of the scaled problem, solved for each of the 31 subsets by elimination with
+// pivoting. A subset whose columns depend on each other is skipped: a smaller one says the same.
 #include "engine/cost/cost_fit.h"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ struct NormalEquations {
 
     explicit NormalEquations(std::span<const CostSample> samples) {
         for (const CostSample& sample : samples)
-            for (std::size_t i = 0; i < kCostTerms; ++i) scale[i] += sample.features[i] * sample.features[i] / (sample.ms * sample.ms);
+            for (std::size_t i = 0; i < kCostTerms; ++i)
+                scale[i] += sample.features[i] * sample.features[i] / (sample.ms * sample.ms);
         for (double& length : scale) length = std::sqrt(length);
         for (const CostSample& sample : samples)
             for (std::size_t i = 0; i < kCostTerms; ++i) {
@@ -37,10 +38,12 @@ struct NormalEquations {
     }
 };
 
-/// Columns of length one that are this close to depending on each other are told apart by rounding only.
+/// Columns of length one that are this close to depending on each other are told apart by rounding
+/// only.
 constexpr double kLeastPivot = 1e-9;
 
-/// The unconstrained solution with the columns in `subset`, the others zero. Absent: the columns depend on each other.
+/// The unconstrained solution with the columns in `subset`, the others zero. Absent: the columns
+/// depend on each other.
 std::optional<CostTerms> solve(const NormalEquations& equations, std::uint32_t subset) {
     std::array<std::size_t, kCostTerms> column{};
     std::size_t n = 0;
@@ -71,16 +74,20 @@ std::optional<CostTerms> solve(const NormalEquations& equations, std::uint32_t s
 /// |A x - 1|² without the constant.
 double objective(const NormalEquations& equations, const CostTerms& x) {
     double sum = 0;
-    for (std::size_t i = 0; i < kCostTerms; ++i) sum += x[i] * (dot(equations.gram[i], x) - 2 * equations.right[i]);
+    for (std::size_t i = 0; i < kCostTerms; ++i)
+        sum += x[i] * (dot(equations.gram[i], x) - 2 * equations.right[i]);
     return sum;
 }
 
 }  // namespace
 
-double dot(const CostTerms& a, const CostTerms& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+double dot(const CostTerms& a, const CostTerms& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
 CostTerms fit_non_negative(std::span<const CostSample> samples) {
-    for (const CostSample& sample : samples) FULLSTOP_ASSERT(sample.ms > 0, "a measured time is above zero");
+    for (const CostSample& sample : samples)
+        FULLSTOP_ASSERT(sample.ms > 0, "a measured time is above zero");
     const NormalEquations equations(samples);
     CostTerms best{};
     double least = 0;  // of all zeros
@@ -92,7 +99,8 @@ CostTerms fit_non_negative(std::span<const CostSample> samples) {
             best = *x;
         }
     }
-    for (std::size_t i = 0; i < kCostTerms; ++i) best[i] = equations.scale[i] == 0 ? 0 : best[i] / equations.scale[i];
+    for (std::size_t i = 0; i < kCostTerms; ++i)
+        best[i] = equations.scale[i] == 0 ? 0 : best[i] / equations.scale[i];
     return best;
 }
 

@@ -1,5 +1,6 @@
-// Non-negative least squares for a handful of coefficients, exactly: every subset of them is tried, the others being zero.
-// A step never takes less time for more work, so a negative coefficient is noise and would mislead where nothing was measured.
+// Non-negative least squares for a handful of coefficients, exactly: every subset of them is tried,
+// the others being zero. A step never takes less time for more work, so a negative coefficient is
+// noise and would mislead where nothing was measured.
 #pragma once
 
 #include <array>
@@ -17,8 +18,8 @@ struct CostSample {
     double ms = 0;  ///< above zero
 };
 
-/// Coefficients >= 0 with the least sum of squared *relative* errors, so that short steps count as much as long ones.
-/// All zero without samples.
+/// Coefficients >= 0 with the least sum of squared *relative* errors, so that short steps count as
+/// much as long ones. All zero without samples.
 CostTerms fit_non_negative(std::span<const CostSample> samples);
 
 double dot(const CostTerms& a, const CostTerms& b);

@@ -1,5 +1,6 @@
-// A cost model with the name of what was measured, as a document `fullstop.cost/1` and back. The points are kept, so that
-// a later version may fit them better; the coefficients stand beside them for readers only.
+// A cost model with the name of what was measured, as a document `fullstop.cost/1` and back. The
+// points are kept, so that a later version may fit them better; the coefficients stand beside them
+// for readers only.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,8 @@ struct CostTable {
     base::Bytes kv_bytes_per_token{1};
     CostModel model;
     SwapCost swap{};
-    std::optional<double> step_error{};  ///< mean absolute relative error over the steps of a trial, if there was one
+    std::optional<double>
+        step_error{};  ///< mean absolute relative error over the steps of a trial, if there was one
 };
 
 std::string cost_json(const CostTable& table);

@@ -1,6 +1,7 @@
-// Two walks. Alone: one sequence grows by 1, 2, 4 ... rows, several times over. In company: eight sequences grow together,
-// and at each depth 1, 2, 4 and 8 of them take their next token, in the unified layout also beside a piece of a prompt. A
-// token is chosen from every output, as the engine does.
+// Two walks. Alone: one sequence grows by 1, 2, 4 ... rows, several times over. In company: eight
+// sequences grow together, and at each depth 1, 2, 4 and 8 of them take their next token, in the
+// unified layout also beside a piece of a prompt. A token is chosen from every output, as the
+// engine does.
 #include "engine/cost/measure_passes.h"
 
 #include <algorithm>
@@ -20,9 +21,16 @@ constexpr TokenId kFirstToken = 100, kTokens = 50;  // any that every vocabulary
 
 class PassTimer {
 public:
-    PassTimer(Backend& backend, const base::Clock& clock, const MeasurePlan& plan, const std::function<bool()>& stop)
-        : backend_(backend), clock_(clock), plan_(plan), until_(clock.now() + plan.budget), stop_(stop), streams_(backend.facts().layout == "streams") {
-        for (std::int64_t i = 0; i < plan.most_rows; ++i) tokens_.push_back(kFirstToken + static_cast<TokenId>(i) % kTokens);
+    PassTimer(Backend& backend, const base::Clock& clock, const MeasurePlan& plan,
+              const std::function<bool()>& stop)
+        : backend_(backend),
+          clock_(clock),
+          plan_(plan),
+          until_(clock.now() + plan.budget),
+          stop_(stop),
+          streams_(backend.facts().layout == "streams") {
+        for (std::int64_t i = 0; i < plan.most_rows; ++i)
+            tokens_.push_back(kFirstToken + static_cast<TokenId>(i) % kTokens);
     }
 
     const MeasurePlan& plan() const { return plan_; }
@@ -30,7 +38,8 @@ public:
     bool over() const { return failed_ || stop_() || clock_.now() >= until_; }
     Tokens length(SequenceId id) { return held_[id]; }
     bool fits(SequenceId id, std::int64_t rows) {
-        return (held_[id] + Tokens{rows}) < backend_.facts().window && (all_ + Tokens{rows}) < backend_.facts().pool;
+        return (held_[id] + Tokens{rows}) < backend_.facts().window &&
+               (all_ + Tokens{rows}) < backend_.facts().pool;
     }
 
     struct Piece {
@@ -42,10 +51,11 @@ public:
     std::optional<CostPoint> run(const std::vector<Piece>& pieces) {
         std::vector<Run> runs;
         for (const Piece& piece : pieces) {
-            runs.push_back({.sequence = piece.id,
-                            .position = held_[piece.id],
-                            .tokens = std::span(tokens_).first(static_cast<std::size_t>(piece.rows)),
-                            .wants_logits = piece.wants_logits});
+            runs.push_back(
+                {.sequence = piece.id,
+                 .position = held_[piece.id],
+                 .tokens = std::span(tokens_).first(static_cast<std::size_t>(piece.rows)),
+                 .wants_logits = piece.wants_logits});
         }
         const StepShape shape(streams_, runs, all_);
         const auto before = clock_.now();
@@ -54,7 +64,8 @@ public:
         for (std::size_t i = 0; i < runs.size(); ++i)
             if (runs[i].wants_logits) (void)sampler_.pick(backend_.logits(i));
         const double ms = base::to_ms(clock_.now() - before);
-        for (const Piece& piece : pieces) held_[piece.id] += Tokens{piece.rows}, all_ += Tokens{piece.rows};
+        for (const Piece& piece : pieces)
+            held_[piece.id] += Tokens{piece.rows}, all_ += Tokens{piece.rows};
         if (shape.passes().size() != 1 || ms <= 0) return std::nullopt;
         return CostPoint{.pass = shape.passes().front(), .ms = ms};
     }
@@ -100,17 +111,22 @@ CostPoint median(std::vector<CostPoint> points) {
 using Seen = std::map<std::tuple<std::int64_t, std::int64_t, double>, std::vector<CostPoint>>;
 void walk_alone(PassTimer& timer, std::int64_t deepest, bool wants_logits, Seen& seen) {
     timer.clear();
-    for (std::int64_t rows = 1; timer.length(1).count + rows < deepest && timer.fits(1, rows) && !timer.over();
+    for (std::int64_t rows = 1;
+         timer.length(1).count + rows < deepest && timer.fits(1, rows) && !timer.over();
          rows = rows == timer.plan().most_rows ? 1 : 2 * rows)
-        if (const auto point = timer.run({{.id = 1, .rows = rows, .wants_logits = wants_logits || rows == 1}}))
+        if (const auto point =
+                timer.run({{.id = 1, .rows = rows, .wants_logits = wants_logits || rows == 1}}))
             seen[{point->pass.rows, point->pass.outputs, point->pass.row_kv}].push_back(*point);
 }
 
-/// `count` sequences take their next token, the last one `rows` of a prompt instead where that is more than one.
+/// `count` sequences take their next token, the last one `rows` of a prompt instead where that is
+/// more than one.
 std::vector<PassTimer::Piece> company(std::int64_t count, std::int64_t rows) {
     std::vector<PassTimer::Piece> pieces;
     for (std::int64_t i = 1; i <= count; ++i)
-        pieces.push_back({.id = static_cast<SequenceId>(i), .rows = i == count ? rows : 1, .wants_logits = i < count || rows == 1});
+        pieces.push_back({.id = static_cast<SequenceId>(i),
+                          .rows = i == count ? rows : 1,
+                          .wants_logits = i < count || rows == 1});
     return pieces;
 }
 
@@ -121,7 +137,8 @@ void measure_swap(PassTimer& timer, std::vector<SwapPoint>& swaps) {
         if (const auto point = timer.swap(1)) repeats.push_back(*point);
     if (repeats.empty()) return;
     const auto middle = repeats.begin() + std::ssize(repeats) / 2;
-    std::ranges::nth_element(repeats, middle, {}, [](const SwapPoint& point) { return point.out_ms + point.in_ms; });
+    std::ranges::nth_element(repeats, middle, {},
+                             [](const SwapPoint& point) { return point.out_ms + point.in_ms; });
     swaps.push_back(*middle);
 }
 
@@ -132,34 +149,44 @@ void walk_in_company(PassTimer& timer, std::int64_t sequences, MeasuredCosts& co
         for (std::int64_t i = 1; i <= sequences; ++i) {
             const auto id = static_cast<SequenceId>(i);
             while (timer.length(id).count < depth && !timer.over()) {
-                const std::int64_t rows = std::min(depth - timer.length(id).count, timer.plan().most_rows);
+                const std::int64_t rows =
+                    std::min(depth - timer.length(id).count, timer.plan().most_rows);
                 if (!timer.fits(id, rows)) return;
-                if (const auto point = timer.run({{.id = id, .rows = rows, .wants_logits = rows == 1}}); point && !timer.streams()) points.push_back(*point);
+                if (const auto point =
+                        timer.run({{.id = id, .rows = rows, .wants_logits = rows == 1}});
+                    point && !timer.streams())
+                    points.push_back(*point);
             }
         }
         for (std::int64_t count = 1; count <= sequences; count *= 2) {
             std::vector<CostPoint> repeats;
-            for (int repeat = 0; repeat < timer.plan().repeats && timer.fits(1, count) && !timer.over(); ++repeat)
+            for (int repeat = 0;
+                 repeat < timer.plan().repeats && timer.fits(1, count) && !timer.over(); ++repeat)
                 if (const auto point = timer.run(company(count, 1))) repeats.push_back(*point);
             if (!repeats.empty()) points.push_back(median(std::move(repeats)));
         }
         for (const std::int64_t rows : {16, 64, 16, 64})
-            if (!timer.streams() && sequences > 1 && timer.fits(static_cast<SequenceId>(sequences), rows + sequences) && !timer.over())
-                if (const auto point = timer.run(company(sequences, rows))) points.push_back(*point);
+            if (!timer.streams() && sequences > 1 &&
+                timer.fits(static_cast<SequenceId>(sequences), rows + sequences) && !timer.over())
+                if (const auto point = timer.run(company(sequences, rows)))
+                    points.push_back(*point);
         measure_swap(timer, costs.swaps);
     }
 }
 
 }  // namespace
 
-MeasuredCosts measure_passes(Backend& backend, const base::Clock& clock, const MeasurePlan& plan, const std::function<bool()>& stop,
+MeasuredCosts measure_passes(Backend& backend, const base::Clock& clock, const MeasurePlan& plan,
+                             const std::function<bool()>& stop,
                              const std::function<void(double)>& seen_share) {
     PassTimer timer(backend, clock, plan, stop);
     const std::int64_t sequences = std::min(kCompany, backend.facts().max_sequences);
     MeasuredCosts costs;
     Seen seen;
     walk_alone(timer, 2 * plan.most_rows, true, seen);
-    if (!timer.over()) seen.clear();  // caches and clocks were warming up; on a machine so slow that there is nothing else, it must do
+    if (!timer.over())
+        seen.clear();  // caches and clocks were warming up; on a machine so slow that there is
+                       // nothing else, it must do
     for (int walk = 0; walk < plan.walks_alone && !timer.over(); ++walk) {
         seen_share(0.1 + 0.4 * walk / plan.walks_alone);
         walk_alone(timer, plan.deepest_alone, walk % 2 != 0, seen);

@@ -12,17 +12,21 @@ void PassShape::add(const PassShape& other) {
     row_foreign += other.row_foreign;
 }
 
-PassShape rows_at(base::Tokens position, std::int64_t rows, bool wants_logits, base::Tokens foreign) {
+PassShape rows_at(base::Tokens position, std::int64_t rows, bool wants_logits,
+                  base::Tokens foreign) {
     const auto n = static_cast<double>(rows);
     return {.rows = rows,
             .outputs = wants_logits ? 1 : 0,
-            .row_kv = n * static_cast<double>(position.count) + n * (n + 1) / 2,  // row i attends to position + i tokens, from i = 1
+            .row_kv = n * static_cast<double>(position.count) +
+                      n * (n + 1) / 2,  // row i attends to position + i tokens, from i = 1
             .row_foreign = n * static_cast<double>(foreign.count)};
 }
 
-StepShape::StepShape(bool streams, std::span<const Run> runs, base::Tokens in_kv) : streams_(streams) {
+StepShape::StepShape(bool streams, std::span<const Run> runs, base::Tokens in_kv)
+    : streams_(streams) {
     for (const Run& run : runs)
-        add(rows_at(run.position, std::ssize(run.tokens), run.wants_logits, streams ? base::Tokens{} : in_kv - std::min(run.position, in_kv)));
+        add(rows_at(run.position, std::ssize(run.tokens), run.wants_logits,
+                    streams ? base::Tokens{} : in_kv - std::min(run.position, in_kv)));
 }
 
 void StepShape::add(const PassShape& run) {

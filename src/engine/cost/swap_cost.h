@@ -1,4 +1,5 @@
-// How long it takes to copy an answer's KV to host memory and back: a fixed part and a part for each token, both measured.
+// How long it takes to copy an answer's KV to host memory and back: a fixed part and a part for
+// each token, both measured.
 #pragma once
 
 #include <span>
@@ -26,7 +27,9 @@ public:
 private:
     struct Line {
         double base_ms = 0, token_ms = 0;
-        base::Duration of(base::Tokens tokens) const { return base::from_ms(base_ms + token_ms * static_cast<double>(tokens.count)); }
+        base::Duration of(base::Tokens tokens) const {
+            return base::from_ms(base_ms + token_ms * static_cast<double>(tokens.count));
+        }
     };
     static Line fit(std::span<const SwapPoint> points, double SwapPoint::* ms);
 

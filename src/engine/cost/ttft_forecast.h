@@ -1,9 +1,10 @@
-// When would a request get its first token, if it came now? Answered by running the engine's own rules ahead in leaps: from
-// one end of an answer or a prompt to the next, each leap at the cost of its middle step.
+// When would a request get its first token, if it came now? Answered by running the engine's own
+// rules ahead in leaps: from one end of an answer or a prompt to the next, each leap at the cost of
+// its middle step.
 //
-// Places, memory and the order of the queue count as they will be when the request's turn comes, not as they are now; how
-// long the others go on is what Admission expects of them. Left out: pauses for memory in the meantime, reuse of prompts by
-// those ahead, and whoever comes later.
+// Places, memory and the order of the queue count as they will be when the request's turn comes,
+// not as they are now; how long the others go on is what Admission expects of them. Left out:
+// pauses for memory in the meantime, reuse of prompts by those ahead, and whoever comes later.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,12 @@ struct ForecastState {
     std::int64_t places = 1;
     base::Tokens pool, block{1};
     std::vector<Course> running;  ///< in order
-    std::vector<Course> waiting;  ///< in order; the last one is the request in question, and those behind it are left out
+    std::vector<Course> waiting;  ///< in order; the last one is the request in question, and those
+                                  ///< behind it are left out
 };
 
 /// From now until that request's first token.
-base::Duration forecast_ttft(ForecastState state, const Pacing& pacing, const CostModel& cost, std::optional<base::Duration> itl_target);
+base::Duration forecast_ttft(ForecastState state, const Pacing& pacing, const CostModel& cost,
+                             std::optional<base::Duration> itl_target);
 
 }  // namespace fullstop::engine

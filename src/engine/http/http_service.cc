@@ -27,9 +27,13 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
 
-void send(ConnectionId id, std::string bytes, ServiceActions& out) { out.emplace_back(net::ServiceSend{id, std::move(bytes)}); }
+void send(ConnectionId id, std::string bytes, ServiceActions& out) {
+    out.emplace_back(net::ServiceSend{id, std::move(bytes)});
+}
 
-wire::Headers retry_after(base::Duration wait) { return {{"Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(wait).count())}}; }
+wire::Headers retry_after(base::Duration wait) {
+    return {{"Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(wait).count())}};
+}
 
 /// SSE clients pass over it; what stands between them and us sees that the stream lives.
 constexpr std::string_view kComment = ": the answer goes on\n\n";
@@ -38,30 +42,44 @@ std::string event_chunk(std::string_view data) { return wire::chunk(wire::sse_ev
 
 }  // namespace
 
-HttpService::HttpService(ModelFacts facts, ServiceOptions options, std::function<void(Command)> send)
-    : facts_(std::move(facts)), options_(std::move(options)), send_(std::move(send)), random_(options_.entropy) {
+HttpService::HttpService(ModelFacts facts, ServiceOptions options,
+                         std::function<void(Command)> send)
+    : facts_(std::move(facts)),
+      options_(std::move(options)),
+      send_(std::move(send)),
+      random_(options_.entropy) {
     occupancy_.kv_total = facts_.pool;
 }
 
-void HttpService::respond(const Asker& asker, int status, std::string_view type, std::string_view body, ServiceActions& out, const wire::Headers& more) const {
-    wire::Headers headers = {{"Connection", asker.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", asker.request_id}, {"Server", "fullstop"}};
+void HttpService::respond(const Asker& asker, int status, std::string_view type,
+                          std::string_view body, ServiceActions& out,
+                          const wire::Headers& more) const {
+    wire::Headers headers = {{"Connection", asker.keep_alive ? "keep-alive" : "close"},
+                             {"X-Request-Id", asker.request_id},
+                             {"Server", "fullstop"}};
     headers.insert(headers.end(), more.begin(), more.end());
     std::string bytes = wire::whole_response(status, type, body, headers);
     if (asker.head_only) bytes.resize(bytes.size() - body.size());
     send(asker.id, std::move(bytes), out);
-    out.emplace_back(net::ServiceClose{.id = asker.id, .kind = net::CloseKind::kFin, .keep_alive = asker.keep_alive});
+    out.emplace_back(net::ServiceClose{
+        .id = asker.id, .kind = net::CloseKind::kFin, .keep_alive = asker.keep_alive});
 }
 
 HttpService::Asker HttpService::asker_of(const net::ServiceRequest& request) {
     std::string id(serving::header(request, "x-request-id"));
     if (!serving::valid_request_id(id)) id = fmt::format("fs-{:016x}", random_.next());
-    return {.id = request.id, .request_id = std::move(id), .keep_alive = !serving::wants_close(request), .head_only = request.method == "HEAD"};
+    return {.id = request.id,
+            .request_id = std::move(id),
+            .keep_alive = !serving::wants_close(request),
+            .head_only = request.method == "HEAD"};
 }
 
 bool HttpService::head(Instant, const net::ServiceRequest& request, ServiceActions& out) {
     const auto refused = serving::refusal(request, options_.access);
     if (refused)
-        respond(asker_of(request), refused->status, kJson, error_body(refused->message, "invalid_request_error", refused->code), out, refused->headers);
+        respond(asker_of(request), refused->status, kJson,
+                error_body(refused->message, "invalid_request_error", refused->code), out,
+                refused->headers);
     return !refused;
 }
 
@@ -74,7 +92,10 @@ void HttpService::request(Instant now, net::ServiceRequest request, ServiceActio
         if (out.size() > told) return;
         Asker asker = asker_of(request);
         asker.keep_alive = false;
-        respond(asker, 500, kJson, error_body(fmt::format("a fault of this server: {}", thrown.what()), "server_error", "fault"), out);
+        respond(asker, 500, kJson,
+                error_body(fmt::format("a fault of this server: {}", thrown.what()), "server_error",
+                           "fault"),
+                out);
     }
 }
 
@@ -82,29 +103,45 @@ void HttpService::take(Instant now, const net::ServiceRequest& request, ServiceA
     if (!head(now, request, out)) return;
     Asker asker = asker_of(request);
     asker.client = serving::client_name(request, options_.access);
-    const auto refuse = [&](int status, std::string_view message, std::string_view code, const wire::Headers& more = {}) {
-        respond(asker, status, kJson, error_body(message, "invalid_request_error", code), out, more);
+    const auto refuse = [&](int status, std::string_view message, std::string_view code,
+                            const wire::Headers& more = {}) {
+        respond(asker, status, kJson, error_body(message, "invalid_request_error", code), out,
+                more);
     };
-    if (const auto sent = serving::header(request, "x-request-id"); !sent.empty() && !serving::valid_request_id(sent))
-        return refuse(400, fmt::format("X-Request-Id has at most {} visible ASCII characters", serving::kMaxRequestIdBytes), "bad_request_id");
+    if (const auto sent = serving::header(request, "x-request-id");
+        !sent.empty() && !serving::valid_request_id(sent))
+        return refuse(400,
+                      fmt::format("X-Request-Id has at most {} visible ASCII characters",
+                                  serving::kMaxRequestIdBytes),
+                      "bad_request_id");
     const auto normal = wire::normal_path(request.target);
     if (!normal) return refuse(400, normal.error(), "bad_path");
     const std::string& path = normal->path;
     if (const auto page = page_at(path)) {
-        if (request.method != "GET" && !asker.head_only) return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed", {{"Allow", "GET, HEAD"}});
-        return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type, page->body, out);
+        if (request.method != "GET" && !asker.head_only)
+            return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed",
+                          {{"Allow", "GET, HEAD"}});
+        return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type,
+                       page->body, out);
     }
     const bool shows = path == "/apply-template";
-    if (path != "/v1/chat/completions" && path != "/v1/completions" && !shows) return refuse(404, fmt::format("there is no {} here", path), "not_found");
-    if (request.method != "POST") return refuse(405, fmt::format("{} takes POST", path), "method_not_allowed", {{"Allow", "POST"}});
+    if (path != "/v1/chat/completions" && path != "/v1/completions" && !shows)
+        return refuse(404, fmt::format("there is no {} here", path), "not_found");
+    if (request.method != "POST")
+        return refuse(405, fmt::format("{} takes POST", path), "method_not_allowed",
+                      {{"Allow", "POST"}});
     if (shows) return show_prompt(request.body, std::move(asker), out);
-    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, request.body, std::move(asker), out);
+    completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, request.body,
+               std::move(asker), out);
 }
 
 std::optional<HttpService::Page> HttpService::page_at(std::string_view path) const {
-    if (path == "/health") return Page{kJson, drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"};
+    if (path == "/health")
+        return Page{kJson,
+                    drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"};
     if (path == "/v1/models") return Page{kJson, models_body(facts_, options_.started_wall)};
-    if (path == "/metrics") return Page{kPrometheus, metrics_.text(occupancy_, facts_.max_sequences)};
+    if (path == "/metrics")
+        return Page{kPrometheus, metrics_.text(occupancy_, facts_.max_sequences)};
     if (path == "/fullstop/status")
         return Page{kJson, status_body(facts_, {.version = options_.version,
                                                 .max_queue = options_.max_queue,
@@ -117,23 +154,33 @@ std::optional<HttpService::Page> HttpService::page_at(std::string_view path) con
     return std::nullopt;
 }
 
-std::optional<CompletionRequest> HttpService::understood(Route route, std::string_view body, const Asker& asker, ServiceActions& out) const {
-    const auto refuse = [&](int status, std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {},
+std::optional<CompletionRequest> HttpService::understood(Route route, std::string_view body,
+                                                         const Asker& asker,
+                                                         ServiceActions& out) const {
+    const auto refuse = [&](int status, std::string_view message, std::string_view type,
+                            std::string_view code, std::string_view parameter = {},
                             const wire::Headers& more = {}) {
         respond(asker, status, kJson, error_body(message, type, code, parameter), out, more);
         return std::nullopt;
     };
     if (drained_by_.has_value())
-        return refuse(503, "the server is shutting down and takes no new requests", "overloaded_error", "draining", {}, retry_after(options_.drain));
+        return refuse(503, "the server is shutting down and takes no new requests",
+                      "overloaded_error", "draining", {}, retry_after(options_.drain));
     auto parsed = parse_completion(route, body);
-    if (!parsed) return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter", parsed.error().parameter);
+    if (!parsed)
+        return refuse(400, parsed.error().message, "invalid_request_error", "invalid_parameter",
+                      parsed.error().parameter);
     if (!parsed->model.empty() && parsed->model != facts_.name)
-        return refuse(404, fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name), "invalid_request_error", "model_not_found",
-                      "model");
+        return refuse(
+            404,
+            fmt::format("the model '{}' is not served here; '{}' is", parsed->model, facts_.name),
+            "invalid_request_error", "model_not_found", "model");
     for (const auto& [token, bias] : parsed->submission.sampling.logit_bias)
         if (token >= facts_.vocabulary)
-            return refuse(400, fmt::format("logit_bias[{}]: the model has {} tokens", token, facts_.vocabulary), "invalid_request_error", "invalid_parameter",
-                          "logit_bias");
+            return refuse(
+                400,
+                fmt::format("logit_bias[{}]: the model has {} tokens", token, facts_.vocabulary),
+                "invalid_request_error", "invalid_parameter", "logit_bias");
     return std::move(*parsed);
 }
 
@@ -143,21 +190,27 @@ void HttpService::show_prompt(std::string_view body, Asker asker, ServiceActions
     if (!parsed) return;
     const ConnectionId id = asker.id;
     shown_to_.emplace(id, std::move(asker));
-    send_(ShowPrompt{.id = id, .messages = std::get<std::vector<answer::Message>>(std::move(parsed->submission.prompt))});
+    send_(ShowPrompt{
+        .id = id,
+        .messages = std::get<std::vector<answer::Message>>(std::move(parsed->submission.prompt))});
 }
 
 void HttpService::on(const PromptShown& event, ServiceActions& out) {
     const auto found = shown_to_.find(event.id);
     if (found == shown_to_.end()) return;
     if (event.prompt)
-        respond(found->second, 200, kJson, boost::json::serialize(boost::json::object{{"prompt", *event.prompt}}), out);
+        respond(found->second, 200, kJson,
+                boost::json::serialize(boost::json::object{{"prompt", *event.prompt}}), out);
     else
         respond(found->second, 400, kJson,
-                error_body(event.prompt.error().message + ": " + event.prompt.error().hint, "invalid_request_error", "chat_template"), out);
+                error_body(event.prompt.error().message + ": " + event.prompt.error().hint,
+                           "invalid_request_error", "chat_template"),
+                out);
     shown_to_.erase(found);
 }
 
-void HttpService::completion(Instant now, Route route, std::string_view body, Asker asker, ServiceActions& out) {
+void HttpService::completion(Instant now, Route route, std::string_view body, Asker asker,
+                             ServiceActions& out) {
     auto parsed = understood(route, body, asker, out);
     if (!parsed) return;
     Submission submission = std::move(parsed->submission);
@@ -165,7 +218,11 @@ void HttpService::completion(Instant now, Route route, std::string_view body, As
     submission.arrived = now;
     submission.client = asker.client;
     submission.sampling.seed = parsed->seed.value_or(random_.next());
-    Live live{.names = {.route = route, .request_id = asker.request_id, .model = facts_.name, .created = unix_seconds(now), .logprobs = parsed->wants_logprobs},
+    Live live{.names = {.route = route,
+                        .request_id = asker.request_id,
+                        .model = facts_.name,
+                        .created = unix_seconds(now),
+                        .logprobs = parsed->wants_logprobs},
               .asker = std::move(asker),
               .stream = parsed->stream,
               .include_usage = parsed->include_usage,
@@ -177,7 +234,10 @@ void HttpService::completion(Instant now, Route route, std::string_view body, As
 
 void HttpService::client_left(Instant, ConnectionId id, ServiceActions&) {
     shown_to_.erase(id);
-    if (live_.erase(id) == 1) send_(Cancel{.id = id, .cause = answer::Cause::kClientCancelled, .detail = "the client closed its connection"});
+    if (live_.erase(id) == 1)
+        send_(Cancel{.id = id,
+                     .cause = answer::Cause::kClientCancelled,
+                     .detail = "the client closed its connection"});
 }
 
 void HttpService::drain(Instant now, ServiceActions& out) {
@@ -196,7 +256,9 @@ void HttpService::wake(Instant now, ServiceActions& out) {
     wake_.reset();
     if (drained_by_ && *drained_by_ <= now)
         send_(CancelAll{.cause = answer::Cause::kAbortedByServer,
-                        .detail = fmt::format("the server is shutting down and its drain limit of {:.0f} s is over", base::to_seconds(options_.drain))});
+                        .detail = fmt::format(
+                            "the server is shutting down and its drain limit of {:.0f} s is over",
+                            base::to_seconds(options_.drain))});
     else if (drained_by_)
         wake_by(*drained_by_, out);
     for (auto& [id, live] : live_) {
@@ -209,9 +271,11 @@ void HttpService::wake(Instant now, ServiceActions& out) {
     }
 }
 
-void HttpService::deliver(const EngineEvents& events, const Occupancy& occupancy, ServiceActions& out) {
+void HttpService::deliver(const EngineEvents& events, const Occupancy& occupancy,
+                          ServiceActions& out) {
     occupancy_ = occupancy;
-    for (const EngineEvent& event : events) std::visit([&](const auto& what) { on(what, out); }, event);
+    for (const EngineEvent& event : events)
+        std::visit([&](const auto& what) { on(what, out); }, event);
 }
 
 void HttpService::on(const Refused& event, ServiceActions& out) {
@@ -230,7 +294,9 @@ void HttpService::on(const Admitted& event, ServiceActions& out) {
     Live& live = found->second;
     send(event.id,
          wire::stream_head("text/event-stream",
-                           {{"Connection", live.asker.keep_alive ? "keep-alive" : "close"}, {"X-Request-Id", live.names.request_id}, {"Server", "fullstop"}}),
+                           {{"Connection", live.asker.keep_alive ? "keep-alive" : "close"},
+                            {"X-Request-Id", live.names.request_id},
+                            {"Server", "fullstop"}}),
          out);
     live.head_sent = true;
     live.last_sent = event.at;
@@ -245,10 +311,14 @@ void HttpService::on(const Produced& event, ServiceActions& out) {
     show(event.id, found->second, event.text, event.tokens, out);
 }
 
-void HttpService::show(ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, ServiceActions& out) const {
+void HttpService::show(ConnectionId id, Live& live, std::string_view text,
+                       std::span<const ShownToken> tokens, ServiceActions& out) const {
     if (text.empty() && tokens.empty()) return;
     if (live.stream) {
-        send(id, event_chunk(text_event(live.names, {text, tokens, live.characters}, !std::exchange(live.role_sent, true))), out);
+        send(id,
+             event_chunk(text_event(live.names, {text, tokens, live.characters},
+                                    !std::exchange(live.role_sent, true))),
+             out);
         live.characters += characters_in(tokens);
     } else {
         live.text += text;
@@ -269,29 +339,42 @@ void HttpService::on(const Ended& event, ServiceActions& out) {
     live_.erase(found);
 }
 
-void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end, ServiceActions& out) const {
-    if (!live.stream) return respond(live.asker, 200, kJson, whole_body(live.names, end, {live.text, live.tokens}), out);
+void HttpService::finish(ConnectionId id, const Live& live, const AnswerEnd& end,
+                         ServiceActions& out) const {
+    if (!live.stream)
+        return respond(live.asker, 200, kJson,
+                       whole_body(live.names, end, {live.text, live.tokens}), out);
     std::string bytes;
-    if (!live.role_sent && live.names.route == Route::kChat) bytes += event_chunk(text_event(live.names, {""}, true));
+    if (!live.role_sent && live.names.route == Route::kChat)
+        bytes += event_chunk(text_event(live.names, {""}, true));
     bytes += event_chunk(finish_event(live.names, end, live.include_usage));
     if (live.include_usage) bytes += event_chunk(usage_event(live.names, end));
     bytes += event_chunk("[DONE]") + wire::last_chunk();
     send(id, std::move(bytes), out);
-    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = live.asker.keep_alive});
+    out.emplace_back(net::ServiceClose{
+        .id = id, .kind = net::CloseKind::kFin, .keep_alive = live.asker.keep_alive});
 }
 
 /// Before the head: a status. After it: an error object, no `[DONE]`, no last chunk.
-void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
+void HttpService::fail(ConnectionId id, const Live& live, const AnswerEnd& end,
+                       const ErrorWords& words, std::optional<base::Duration> retry,
                        ServiceActions& out) const {
-    const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit && live.on_deadline == OnDeadline::kPartial;
-    const std::string body = partial ? partial_body(live.names, end, words, {live.text, live.tokens}) : error_body(live.names, end, words);
+    const bool partial = !live.stream && end.cause == answer::Cause::kGenerationTimeLimit &&
+                         live.on_deadline == OnDeadline::kPartial;
+    const std::string body = partial
+                                 ? partial_body(live.names, end, words, {live.text, live.tokens})
+                                 : error_body(live.names, end, words);
     if (!live.head_sent) {
-        return respond(live.asker, words.status, kJson, body, out, retry ? retry_after(*retry) : wire::Headers{});
+        return respond(live.asker, words.status, kJson, body, out,
+                       retry ? retry_after(*retry) : wire::Headers{});
     }
     send(id, event_chunk(body), out);
-    out.emplace_back(net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = false});
+    out.emplace_back(
+        net::ServiceClose{.id = id, .kind = net::CloseKind::kFin, .keep_alive = false});
 }
 
-std::int64_t HttpService::unix_seconds(Instant now) const { return (options_.started_wall.unix_ns + (now - options_.started).count()) / 1'000'000'000; }
+std::int64_t HttpService::unix_seconds(Instant now) const {
+    return (options_.started_wall.unix_ns + (now - options_.started).count()) / 1'000'000'000;
+}
 
 }  // namespace fullstop::engine

@@ -1,8 +1,10 @@
-// The HTTP surface of `fullstop serve` (contract section 6): requests become commands, engine events become bytes.
+// The HTTP surface of `fullstop serve` (contract section 6): requests become commands, engine
+// events become bytes.
 //
-// Sans-IO and without a thread of its own: commands leave through a function, events come in through deliver(). The engine
-// may live on another thread; what crosses are values. Every answer ends with its true reason: `[DONE]` and the last chunk
-// only follow an honest end, everything else is an error object and a body that stays open-ended.
+// Sans-IO and without a thread of its own: commands leave through a function, events come in
+// through deliver(). The engine may live on another thread; what crosses are values. Every answer
+// ends with its true reason: `[DONE]` and the last chunk only follow an honest end, everything else
+// is an error object and a body that stays open-ended.
 #pragma once
 
 #include <functional>
@@ -27,15 +29,16 @@ namespace fullstop::engine {
 
 struct ServiceOptions {
     std::string version;
-    base::Duration drain = std::chrono::seconds(30);    ///< how long running answers may go on after drain()
-    std::size_t max_queue = kDefaultMaxQueue;           ///< for /fullstop/status; the engine enforces it
+    base::Duration drain =
+        std::chrono::seconds(30);              ///< how long running answers may go on after drain()
+    std::size_t max_queue = kDefaultMaxQueue;  ///< for /fullstop/status; the engine enforces it
     AdmissionMode admission = AdmissionMode::kReserve;  ///< for /fullstop/status
     SloPolicy slo_policy = SloPolicy::kIgnore;          ///< for /fullstop/status,
     std::optional<base::Duration> ttft_target = {};     ///< as well
     serving::Access access = {};                        ///< who may ask
-    std::uint64_t entropy = 0;                          ///< for request ids and for seeds that were not given
-    base::Instant started;                              ///< the same moment on both clocks,
-    base::WallTime started_wall;                        ///< for the dates that OpenAI's interface shows
+    std::uint64_t entropy = 0;    ///< for request ids and for seeds that were not given
+    base::Instant started;        ///< the same moment on both clocks,
+    base::WallTime started_wall;  ///< for the dates that OpenAI's interface shows
 };
 
 class HttpService final : public net::Service {
@@ -43,7 +46,8 @@ public:
     HttpService(ModelFacts facts, ServiceOptions options, std::function<void(Command)> send);
 
     /// Who may not ask is told so before its body is read.
-    bool head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out) override;
+    bool head(base::Instant now, const net::ServiceRequest& request,
+              net::ServiceActions& out) override;
     void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override;
     void client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) override;
     /// The drain limit was reached, or a stream was silent for kHeartbeat.
@@ -69,7 +73,8 @@ private:
         std::string_view type;
         std::string body;
     };
-    /// One accepted request whose client is still there. Its key is connection, request and sequence id in one.
+    /// One accepted request whose client is still there. Its key is connection, request and
+    /// sequence id in one.
     struct Live {
         AnswerNames names;
         Asker asker;
@@ -87,19 +92,24 @@ private:
     void take(base::Instant now, const net::ServiceRequest& request, net::ServiceActions& out);
     std::optional<Page> page_at(std::string_view path) const;
     /// Absent: it was refused.
-    std::optional<CompletionRequest> understood(Route route, std::string_view body, const Asker& asker, net::ServiceActions& out) const;
-    void completion(base::Instant now, Route route, std::string_view body, Asker asker, net::ServiceActions& out);
+    std::optional<CompletionRequest> understood(Route route, std::string_view body,
+                                                const Asker& asker, net::ServiceActions& out) const;
+    void completion(base::Instant now, Route route, std::string_view body, Asker asker,
+                    net::ServiceActions& out);
     void show_prompt(std::string_view body, Asker asker, net::ServiceActions& out);
-    void respond(const Asker& asker, int status, std::string_view type, std::string_view body, net::ServiceActions& out, const wire::Headers& more = {}) const;
+    void respond(const Asker& asker, int status, std::string_view type, std::string_view body,
+                 net::ServiceActions& out, const wire::Headers& more = {}) const;
     void on(const Refused& event, net::ServiceActions& out);
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);
     void on(const Ended& event, net::ServiceActions& out);
     void on(const PromptShown& event, net::ServiceActions& out);
-    void show(net::ConnectionId id, Live& live, std::string_view text, std::span<const ShownToken> tokens, net::ServiceActions& out) const;
-    void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end, net::ServiceActions& out) const;
-    void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words, std::optional<base::Duration> retry,
-              net::ServiceActions& out) const;
+    void show(net::ConnectionId id, Live& live, std::string_view text,
+              std::span<const ShownToken> tokens, net::ServiceActions& out) const;
+    void finish(net::ConnectionId id, const Live& live, const AnswerEnd& end,
+                net::ServiceActions& out) const;
+    void fail(net::ConnectionId id, const Live& live, const AnswerEnd& end, const ErrorWords& words,
+              std::optional<base::Duration> retry, net::ServiceActions& out) const;
     void wake_by(base::Instant at, net::ServiceActions& out);
     std::int64_t unix_seconds(base::Instant now) const;
 

@@ -1,4 +1,5 @@
-// What a client of `fullstop serve` sees, byte by byte: honest ends look like ends, everything else does not.
+// What a client of `fullstop serve` sees, byte by byte: honest ends look like ends, everything else
+// does not.
 #include "engine/http/http_service.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,8 @@ using namespace std::chrono_literals;
 TEST(HttpService, AStreamEndsWithReasonUsageFactsAndTerminator) {
     Host host;
     host.backend.answers["user:hi\n"] = "Grüße, 世界";
-    const auto id = host.chat(R"("stream":true,"stream_options":{"include_usage":true},"max_tokens":40)");
+    const auto id =
+        host.chat(R"("stream":true,"stream_options":{"include_usage":true},"max_tokens":40)");
     host.run();
     const auto record = host.read(id);
     EXPECT_EQ(record.text, "Grüße, 世界");
@@ -44,7 +46,8 @@ TEST(HttpService, AStreamEndsWithReasonUsageFactsAndTerminator) {
     EXPECT_EQ(record.finish_events, 1);
     EXPECT_TRUE(host.clients[id].keep_alive);
     const std::string& bytes = host.clients[id].bytes;
-    EXPECT_LT(bytes.find(R"("fullstop":)"), bytes.find("[DONE]")) << "the last event carries the facts";
+    EXPECT_LT(bytes.find(R"("fullstop":)"), bytes.find("[DONE]"))
+        << "the last event carries the facts";
     EXPECT_LT(bytes.find(R"("usage":)"), bytes.find(R"("fullstop":)"));
 }
 
@@ -72,16 +75,19 @@ TEST(HttpService, AWholeBodySaysTheSame) {
     EXPECT_EQ(facts.at("stop").at("by"), "engine");
     EXPECT_TRUE(facts.at("requested_max_tokens").is_null());
     EXPECT_EQ(facts.at("effective_max_tokens"), 120);
-    for (const char* key : {"request_id", "prompt_tokens", "cached_tokens", "output_tokens", "queue_ms", "ttft_ms", "paused_ms", "preemptions", "kv_bytes_peak",
-                            "deadline_ms", "slo"})
+    for (const char* key :
+         {"request_id", "prompt_tokens", "cached_tokens", "output_tokens", "queue_ms", "ttft_ms",
+          "paused_ms", "preemptions", "kv_bytes_peak", "deadline_ms", "slo"})
         EXPECT_TRUE(facts.as_object().contains(key)) << key;
 }
 
 TEST(HttpService, TextCompletionsHaveTheirOwnShape) {
     Host host;
     host.backend.answers["once\n"] = "upon";
-    const auto whole = host.send("POST", "/v1/completions", R"({"prompt":"once\n","temperature":0,"max_tokens":3})");
-    const auto streamed = host.send("POST", "/v1/completions", R"({"prompt":["once\n"],"temperature":0,"stream":true})");
+    const auto whole = host.send("POST", "/v1/completions",
+                                 R"({"prompt":"once\n","temperature":0,"max_tokens":3})");
+    const auto streamed = host.send("POST", "/v1/completions",
+                                    R"({"prompt":["once\n"],"temperature":0,"stream":true})");
     host.run();
     EXPECT_EQ(host.json_of(whole).at("object"), "text_completion");
     EXPECT_EQ(host.json_of(whole).at("choices").at(0).at("text"), "upo");
@@ -92,7 +98,8 @@ TEST(HttpService, TextCompletionsHaveTheirOwnShape) {
 TEST(HttpService, LengthIsSaidForLimitsOnlyAndTheCauseTellsWhich) {
     Host host(TestBackend{base::Tokens{32}});
     host.backend.answers["user:hi\n"] = std::string(100, 'x');
-    const auto asked = host.chat(R"("stream":true,"max_tokens":5)"), window = host.chat(R"("stream":true)");
+    const auto asked = host.chat(R"("stream":true,"max_tokens":5)"),
+               window = host.chat(R"("stream":true)");
     host.run();
     EXPECT_EQ(host.read(asked).end.reason, "length");
     EXPECT_EQ(host.read(asked).fullstop_cause, "token_limit");
@@ -152,7 +159,8 @@ TEST(HttpService, WhatCannotFitIsA400WithTheNumbers) {
     EXPECT_EQ(host.read(id).status, 400);
     const auto error = host.json_of(id).at("error");
     EXPECT_EQ(error.at("code"), "context_length_exceeded");
-    EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
+    EXPECT_THAT(std::string(error.at("message").as_string()),
+                HasSubstr("need 38 tokens and the window holds 32: ask for at most 24"));
 }
 
 TEST(HttpService, WhatARequestMakesThrowEndsThatRequestAlone) {
@@ -160,7 +168,9 @@ TEST(HttpService, WhatARequestMakesThrowEndsThatRequestAlone) {
     const auto running = host.chat(R"("stream":true)");
     host.step();
     host.backend.throws = true;
-    const auto bad = host.chat(R"("stream":true)"), shown = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
+    const auto bad = host.chat(R"("stream":true)"),
+               shown = host.send("POST", "/apply-template",
+                                 R"({"messages":[{"role":"user","content":"hi"}]})");
     host.step();
     host.backend.throws = false;
     const auto after = host.chat("");
@@ -174,7 +184,8 @@ TEST(HttpService, WhatARequestMakesThrowEndsThatRequestAlone) {
 
 TEST(HttpService, APathHasOneFormHoweverItIsSpelled) {
     Host host;
-    for (const char* target : {"/health/", "//health", "/h%65alth", "/health;x", "http://h/health", "/./health?q"})
+    for (const char* target :
+         {"/health/", "//health", "/h%65alth", "/health;x", "http://h/health", "/./health?q"})
         EXPECT_EQ(host.read(host.send("GET", target)).status, 200) << target;
     EXPECT_EQ(host.read(host.send("GET", "/h%2565alth")).status, 400);
 }
@@ -186,7 +197,9 @@ TEST(HttpService, AnErrorRepeatsLittleOfWhatWasSentAndIsAlwaysUtf8) {
         for (int i = 0; i < 100'000; ++i) all += "\u20ac";
         return all;
     }();
-    for (const auto& id : {host.send("GET", "/v1/\xFF\xFE" + euros), host.chat("\"" + euros + "\":1"), host.chat("\"model\":\"" + euros + "\"")}) {
+    for (const auto& id :
+         {host.send("GET", "/v1/\xFF\xFE" + euros), host.chat("\"" + euros + "\":1"),
+          host.chat("\"model\":\"" + euros + "\"")}) {
         host.run();
         const std::string body = host.body(id);
         EXPECT_GE(host.read(id).status, 400);
@@ -198,7 +211,8 @@ TEST(HttpService, AnErrorRepeatsLittleOfWhatWasSentAndIsAlwaysUtf8) {
 
 TEST(HttpService, ALimitBeyondEveryWindowIsRefusedWithTheNumbersAndEndsNothing) {
     Host host;
-    for (const char* huge : {"9223372036854775807", "9223372036854775800", "18446744073709551615", "9007199254740993", "1e30", "1e308"}) {
+    for (const char* huge : {"9223372036854775807", "9223372036854775800", "18446744073709551615",
+                             "9007199254740993", "1e30", "1e308"}) {
         const auto id = host.chat(fmt::format(R"("max_tokens":{})", huge));
         host.run();
         EXPECT_EQ(host.read(id).status, 400) << huge;
@@ -218,27 +232,32 @@ TEST(HttpService, APromptThatWasNotReadHasNoNumberOfTokensButALeast) {
     EXPECT_EQ(host.read(id).status, 400);
     const auto error = host.json_of(id).at("error");
     EXPECT_EQ(error.at("code"), "context_length_exceeded");
-    EXPECT_THAT(std::string(error.at("message").as_string()), HasSubstr("at least 1003 tokens and the window holds 32"));
+    EXPECT_THAT(std::string(error.at("message").as_string()),
+                HasSubstr("at least 1003 tokens and the window holds 32"));
     EXPECT_TRUE(error.at("fullstop").at("prompt_tokens").is_null());
 }
 
 TEST(HttpService, ThePromptOfAConversationIsShownAndNothingComputed) {
     Host host;
-    const auto id = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"It is"}]})");
+    const auto id = host.send(
+        "POST", "/apply-template",
+        R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"It is"}]})");
     EXPECT_EQ(host.service.open_answers(), 1U);
     host.run();
     EXPECT_EQ(host.json_of(id), boost::json::parse(R"({"prompt":"user:hi\nassistant:It is\n"})"));
     EXPECT_TRUE(host.clients[id].closed && host.clients[id].keep_alive);
     EXPECT_EQ(host.service.open_answers(), 0U);
     EXPECT_TRUE(host.backend.rows_of_steps.empty());
-    const auto refused = host.send("POST", "/apply-template", R"({"messages":[{"role":"system","content":"refuse"}]})");
+    const auto refused = host.send("POST", "/apply-template",
+                                   R"({"messages":[{"role":"system","content":"refuse"}]})");
     host.run();
     EXPECT_EQ(host.read(refused).status, 400);
     EXPECT_EQ(host.json_of(refused).at("error").at("message"), "no system here: leave it out");
     EXPECT_EQ(host.read(host.send("GET", "/apply-template")).status, 405);
     EXPECT_EQ(host.read(host.send("POST", "/apply-template", "{}")).status, 400);
     net::ServiceActions out;
-    const auto gone = host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
+    const auto gone =
+        host.send("POST", "/apply-template", R"({"messages":[{"role":"user","content":"hi"}]})");
     host.service.client_left(host.now, gone, out);
     host.run();
     EXPECT_EQ(host.clients[gone].bytes, "");
@@ -247,12 +266,15 @@ TEST(HttpService, ThePromptOfAConversationIsShownAndNothingComputed) {
 TEST(HttpService, AConversationOfMoreMessagesThanTheWindowHasTokensIsNotTried) {
     Host host(TestBackend{base::Tokens{32}});
     std::string body = R"({"messages":[)";
-    for (int i = 0; i < 32; ++i) body += std::string(i == 0 ? "" : ",") + R"({"role":"user","content":""})";
+    for (int i = 0; i < 32; ++i)
+        body += std::string(i == 0 ? "" : ",") + R"({"role":"user","content":""})";
     for (const char* path : {"/v1/chat/completions", "/apply-template"}) {
         const auto id = host.send("POST", path, body + "]}");
         host.run();
         EXPECT_EQ(host.read(id).status, 400);
-        EXPECT_THAT(host.body(id), HasSubstr("32 messages, each of at least one token, and the window holds 32 tokens"));
+        EXPECT_THAT(
+            host.body(id),
+            HasSubstr("32 messages, each of at least one token, and the window holds 32 tokens"));
     }
 }
 
@@ -260,7 +282,8 @@ TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
     Host host;
     const std::map<std::string, std::string> wrong = {
         {R"("n":2)", "n (only 1 is)"},
-        {R"("tools":[{"type":"function"}],"echo":true)", "tools (only [] is), echo (only false is)"},
+        {R"("tools":[{"type":"function"}],"echo":true)",
+         "tools (only [] is), echo (only false is)"},
         {R"("frequency_penalty":2.5)", "frequency_penalty is a number from -2 to 2"},
         {R"("presence_penalty":"much")", "presence_penalty is a number"},
         {R"("logit_bias":[1])", "logit_bias is an object"},
@@ -268,11 +291,13 @@ TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
         {R"("logit_bias":{"-1":1})", "logit_bias names tokens"},
         {R"("logit_bias":{"5":101})", "logit_bias[5] is a number from -100 to 100"},
         {R"("logit_bias":{"257":1})", "logit_bias[257]: the model has 257 tokens"},
-        {R"("response_format":{"type":"json_schema","json_schema":{}})", "response_format.json_schema.schema is missing"},
+        {R"("response_format":{"type":"json_schema","json_schema":{}})",
+         "response_format.json_schema.schema is missing"},
         {R"("grammar":"root ::= \"a\"")", "grammar"},
         {R"("colour":"red")", "colour"},
         {R"("prompt":"x")", "prompt"},
-        {R"("stream_options":{"continuous_usage_stats":true})", "stream_options.continuous_usage_stats"},
+        {R"("stream_options":{"continuous_usage_stats":true})",
+         "stream_options.continuous_usage_stats"},
         {R"("stream_options":{"include_usage":true})", "stream_options is for streams"},
         {R"("max_tokens":0)", "max_tokens is a whole number of at least 1"},
         {R"("max_tokens":"many")", "max_tokens"},
@@ -283,16 +308,21 @@ TEST(HttpService, EveryParameterThatIsNotHonouredIsNamed) {
         {R"("stream":"yes")", "stream is true or false"},
         {R"("messages":[])", "messages"},
         {R"("messages":[{"role":"robot","content":"x"}])", "messages[0].role"},
-        {R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])", "messages[0].content"},
+        {R"("messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}])",
+         "messages[0].content"},
         {R"("messages":[{"role":"user","content":"x","name":"me"}])", "messages[0].name"},
     };
     for (const auto& [member, named] : wrong) {
         const bool own = std::string_view(member).starts_with("\"messages\"");
-        const auto id = host.send("POST", "/v1/chat/completions",
-                                  own ? fmt::format("{{{}}}", member) : fmt::format(R"({{"messages":[{{"role":"user","content":"x"}}],{}}})", member));
+        const auto id = host.send(
+            "POST", "/v1/chat/completions",
+            own ? fmt::format("{{{}}}", member)
+                : fmt::format(R"({{"messages":[{{"role":"user","content":"x"}}],{}}})", member));
         ASSERT_TRUE(host.clients[id].closed) << member;
         EXPECT_EQ(host.read(id).status, 400) << member;
-        EXPECT_THAT(std::string(host.json_of(id).at("error").at("message").as_string()), HasSubstr(named)) << member;
+        EXPECT_THAT(std::string(host.json_of(id).at("error").at("message").as_string()),
+                    HasSubstr(named))
+            << member;
     }
     EXPECT_TRUE(host.commands.empty());
 }
@@ -301,8 +331,9 @@ TEST(HttpService, ValuesThatChangeNothingAndNullsAreAccepted) {
     Host host;
     const auto id = host.chat(
         R"("n":1,"logprobs":false,"frequency_penalty":0.0,"response_format":{"type":"text"},"stop":null,"user":"me","max_tokens":null,"top_k":-1,"seed":-3)");
-    const auto parts =
-        host.send("POST", "/v1/chat/completions", R"({"messages":[{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}]})");
+    const auto parts = host.send(
+        "POST", "/v1/chat/completions",
+        R"({"messages":[{"role":"user","content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}]})");
     host.run();
     EXPECT_EQ(host.read(id).status, 200) << host.body(id);
     EXPECT_EQ(host.read(parts).text, host.backend.answer_to("user:h\ni\n"));
@@ -314,7 +345,9 @@ TEST(HttpService, ABodyThatIsNotARequestIsA400) {
         const auto id = host.send("POST", "/v1/chat/completions", body);
         EXPECT_EQ(host.read(id).status, 400) << body;
     }
-    const auto deep = host.send("POST", "/v1/chat/completions", "{\"messages\":" + std::string(10'000, '[') + std::string(10'000, ']') + "}");
+    const auto deep =
+        host.send("POST", "/v1/chat/completions",
+                  "{\"messages\":" + std::string(10'000, '[') + std::string(10'000, ']') + "}");
     EXPECT_EQ(host.read(deep).status, 400);
 }
 
@@ -337,7 +370,8 @@ TEST(HttpService, TheRequestIdComesBackOrIsMade) {
     const std::string body = R"({"messages":[{"role":"user","content":"hi"}]})";
     const auto mine = host.send("POST", "/v1/chat/completions", body, {{"x-request-id", "job-7"}});
     const auto made = host.send("POST", "/v1/chat/completions", body);
-    const auto bad = host.send("POST", "/v1/chat/completions", body, {{"x-request-id", std::string(500, 'x')}});
+    const auto bad =
+        host.send("POST", "/v1/chat/completions", body, {{"x-request-id", std::string(500, 'x')}});
     host.run();
     EXPECT_EQ(host.read(mine).headers.at("x-request-id"), "job-7");
     EXPECT_EQ(host.json_of(mine).at("fullstop").at("request_id"), "job-7");
@@ -355,7 +389,8 @@ TEST(HttpService, AConnectionIsClosedWhenTheClientAsksForIt) {
 TEST(HttpService, AClientThatLeavesFreesItsPlaceForTheNext) {
     Host host(TestBackend{base::Tokens{128}, 1});
     host.backend.answers["user:hi\n"] = std::string(100, 'x');
-    const auto leaver = host.chat(R"("stream":true)"), next = host.chat(R"("stream":true,"max_tokens":3)");
+    const auto leaver = host.chat(R"("stream":true)"),
+               next = host.chat(R"("stream":true,"max_tokens":3)");
     for (int i = 0; i < 4; ++i) host.step();
     net::ServiceActions out;
     host.service.client_left(host.now, leaver, out);
@@ -364,13 +399,15 @@ TEST(HttpService, AClientThatLeavesFreesItsPlaceForTheNext) {
     EXPECT_EQ(host.clients[leaver].bytes, before);
     EXPECT_EQ(host.read(next).text, "xxx");
     EXPECT_EQ(host.service.open_answers(), 0U);
-    EXPECT_THAT(host.get("/metrics"), HasSubstr("fullstop_answers_total{cause=\"client_cancelled\",layer=\"client\"} 1"));
+    EXPECT_THAT(host.get("/metrics"),
+                HasSubstr("fullstop_answers_total{cause=\"client_cancelled\",layer=\"client\"} 1"));
 }
 
 TEST(HttpService, DrainingRefusesNewRequestsLetsRunningOnesFinishAndSaysWhenTimeIsUp) {
     Host host(TestBackend{base::Tokens{128}, 2});
     host.backend.answers["user:hi\n"] = std::string(100, 'x');
-    const auto brief = host.chat(R"("stream":true,"max_tokens":5)"), endless = host.chat(R"("stream":true)"), queued = host.chat(R"("stream":true)");
+    const auto brief = host.chat(R"("stream":true,"max_tokens":5)"),
+               endless = host.chat(R"("stream":true)"), queued = host.chat(R"("stream":true)");
     host.step();
     net::ServiceActions out;
     host.service.drain(host.now, out);
@@ -429,27 +466,34 @@ TEST(HttpService, StatusAndMetricsTellTheSameTruth) {
     EXPECT_EQ(status.at("window"), 64);
     EXPECT_EQ(status.at("pool"), 128);
     EXPECT_EQ(status.at("kv_tokens_used"), host.backend.cells());
-    EXPECT_EQ(status.at("kv_tokens_reserved"), 64) << "two answers of 8 + 20 tokens, in blocks of 16";
+    EXPECT_EQ(status.at("kv_tokens_reserved"), 64)
+        << "two answers of 8 + 20 tokens, in blocks of 16";
     EXPECT_EQ(status.at("kv_bytes_per_token"), 10);
     const std::string metrics = host.get("/metrics");
     EXPECT_THAT(metrics, HasSubstr("\nfullstop_requests_running 2\n"));
     EXPECT_THAT(metrics, HasSubstr("\nfullstop_requests_waiting 1\n"));
-    EXPECT_THAT(metrics, HasSubstr(fmt::format("\nfullstop_kv_tokens_used {}\n", host.backend.cells())));
+    EXPECT_THAT(metrics,
+                HasSubstr(fmt::format("\nfullstop_kv_tokens_used {}\n", host.backend.cells())));
     EXPECT_THAT(metrics, HasSubstr("\nfullstop_inter_token_latency_seconds_count 6\n"));
     host.run();
     EXPECT_EQ(json::parse(host.get("/fullstop/status")).at("ends").at("token_limit"), 3);
-    EXPECT_THAT(host.get("/metrics"), HasSubstr("\nfullstop_time_to_first_token_seconds_count 3\n"));
+    EXPECT_THAT(host.get("/metrics"),
+                HasSubstr("\nfullstop_time_to_first_token_seconds_count 3\n"));
     EXPECT_EQ(json::parse(host.get("/v1/models")).at("data").at(0).at("id"), "test-model");
 }
 
 TEST(HttpService, TheSameSeedGivesTheSameAnswerAndNoSeedAnother) {
     Host host(TestBackend{base::Tokens{64}, 8});
     const auto ask = [&](const std::string& more) {
-        return host.send("POST", "/v1/completions", R"({"prompt":"x\n","temperature":30,"max_tokens":30)" + more + "}");
+        return host.send("POST", "/v1/completions",
+                         R"({"prompt":"x\n","temperature":30,"max_tokens":30)" + more + "}");
     };
-    const auto a = ask(R"(,"seed":5)"), b = ask(R"(,"seed":5)"), c = ask(R"(,"seed":6)"), d = ask(""), e = ask("");
+    const auto a = ask(R"(,"seed":5)"), b = ask(R"(,"seed":5)"), c = ask(R"(,"seed":6)"),
+               d = ask(""), e = ask("");
     host.run();
-    const auto text = [&](ConnectionId id) { return std::string(host.json_of(id).at("choices").at(0).at("text").as_string()); };
+    const auto text = [&](ConnectionId id) {
+        return std::string(host.json_of(id).at("choices").at(0).at("text").as_string());
+    };
     EXPECT_EQ(text(a), text(b));
     EXPECT_NE(text(a), text(c));
     EXPECT_NE(text(d), text(e));

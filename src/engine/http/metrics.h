@@ -1,4 +1,5 @@
-// What the engine did so far, as Prometheus text: load, KV, ends by cause, and how long tokens took.
+// What the engine did so far, as Prometheus text: load, KV, ends by cause, and how long tokens
+// took.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace fullstop::engine {
 /// Counts per upper bound, as Prometheus wants them.
 class Histogram {
 public:
-    explicit Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
+    explicit Histogram(std::vector<double> bounds)
+        : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
     void add(double value);
     void write(std::string& out, std::string_view name, std::string_view help) const;
 

@@ -1,4 +1,5 @@
-// /metrics is what Prometheus reads: every family described once, histograms that add up, and the numbers the engine has.
+// /metrics is what Prometheus reads: every family described once, histograms that add up, and the
+// numbers the engine has.
 #include "engine/http/metrics.h"
 
 #include <fmt/format.h>
@@ -44,14 +45,17 @@ struct Exposition {
             const std::size_t space = line.rfind(' ');
             const std::string series = line.substr(0, space), number = line.substr(space + 1);
             double value = -1;
-            const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+            const auto [end, error] =
+                std::from_chars(number.data(), number.data() + number.size(), value);
             EXPECT_TRUE(error == std::errc() && end == number.data() + number.size()) << line;
             EXPECT_TRUE(samples.emplace(series, value).second) << "twice: " << line;
             EXPECT_TRUE(series.starts_with(family)) << line << " stands below " << family;
         }
         EXPECT_TRUE(text.ends_with('\n'));
     }
-    double operator[](const std::string& series) const { return samples.contains(series) ? samples.at(series) : -1; }
+    double operator[](const std::string& series) const {
+        return samples.contains(series) ? samples.at(series) : -1;
+    }
 };
 
 TEST(Metrics, FollowTheRulesOfTheFormat) {
@@ -66,12 +70,14 @@ TEST(Metrics, FollowTheRulesOfTheFormat) {
         double below = 0;
         std::vector<std::pair<double, double>> buckets;
         for (const auto& [series, value] : read.samples) {
-            if (!series.starts_with(family + "_bucket{le=\"") || series.ends_with("\"+Inf\"}")) continue;
+            if (!series.starts_with(family + "_bucket{le=\"") || series.ends_with("\"+Inf\"}"))
+                continue;
             buckets.emplace_back(std::stod(series.substr(family.size() + 12)), value);
         }
         std::ranges::sort(buckets);
         EXPECT_GE(buckets.size(), 10U) << family;
-        for (const auto& [bound, count] : buckets) EXPECT_GE(count, std::exchange(below, count)) << family << ' ' << bound;
+        for (const auto& [bound, count] : buckets)
+            EXPECT_GE(count, std::exchange(below, count)) << family << ' ' << bound;
         EXPECT_GE(read[family + "_bucket{le=\"+Inf\"}"], below);
         EXPECT_EQ(read[family + "_bucket{le=\"+Inf\"}"], read[family + "_count"]) << family;
         EXPECT_GE(read[family + "_sum"], 0) << family;
@@ -85,7 +91,8 @@ TEST(Metrics, BlocksAddUpAndEachKindOfPauseIsCounted) {
     for (int i = 0; i < 4; ++i) host.step();
     const Exposition read(host.get("/metrics"));
     EXPECT_EQ(read["fullstop_kv_blocks{state=\"owned\"}"], 2) << "two answers below 16 tokens";
-    EXPECT_EQ(read["fullstop_kv_blocks{state=\"promised\"}"], 2) << "8 + 20 tokens each need two blocks";
+    EXPECT_EQ(read["fullstop_kv_blocks{state=\"promised\"}"], 2)
+        << "8 + 20 tokens each need two blocks";
     EXPECT_EQ(read["fullstop_kv_blocks{state=\"free\"}"], 4);
     EXPECT_EQ(read["fullstop_preemptions_total{kind=\"recompute\"}"], 0);
 
@@ -119,7 +126,8 @@ TEST(Metrics, EachEndIsCountedOnceByItsCause) {
     EXPECT_EQ(read["fullstop_answers_total{cause=\"request_rejected\",layer=\"settings\"}"], 1);
     EXPECT_EQ(read["fullstop_answers_total{cause=\"admission_rejected\",layer=\"runtime\"}"], 1);
     EXPECT_EQ(read["fullstop_time_to_first_token_seconds_count"], 2);
-    EXPECT_EQ(read["fullstop_inter_token_latency_seconds_count"], 4) << "two gaps in each of two answers";
+    EXPECT_EQ(read["fullstop_inter_token_latency_seconds_count"], 4)
+        << "two gaps in each of two answers";
     EXPECT_EQ(read["fullstop_output_tokens_total"], 6);
 }
 

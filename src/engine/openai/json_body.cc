@@ -1,5 +1,5 @@
-// Boost.JSON reads the body twice: its own documents keep the last of equal keys and do not tell, so a pass before that
-// looks at the keys alone.
+// Boost.JSON reads the body twice: its own documents keep the last of equal keys and do not tell,
+// so a pass before that looks at the keys alone.
 #include "engine/openai/json_body.h"
 
 #include <fmt/format.h>
@@ -21,13 +21,17 @@ using Code = json::error_code;
 
 /// The events of a parser, of which only keys matter.
 struct KeyWatch {
-    static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1), max_object_size = max_array_size, max_string_size = max_array_size,
+    static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1),
+                                 max_object_size = max_array_size, max_string_size = max_array_size,
                                  max_key_size = max_array_size;
-    std::vector<std::set<std::string, std::less<>>> open;  ///< keys of the objects around the place that is read
-    std::string key;                                       ///< begun, not ended
+    std::vector<std::set<std::string, std::less<>>>
+        open;         ///< keys of the objects around the place that is read
+    std::string key;  ///< begun, not ended
     std::string twice;
 
-    bool on_key_part(json::string_view part, std::size_t, Code&) { return key += std::string_view(part), true; }
+    bool on_key_part(json::string_view part, std::size_t, Code&) {
+        return key += std::string_view(part), true;
+    }
     bool on_key(json::string_view part, std::size_t, Code& error) {
         key += std::string_view(part);
         if (open.back().insert(key).second) return key.clear(), true;
@@ -54,8 +58,10 @@ struct KeyWatch {
 };
 
 std::string words_for(std::string_view body, const Code& error, std::size_t at) {
-    if (const auto invalid = base::first_invalid_byte(body)) return fmt::format("the body is not UTF-8 at byte {}", *invalid);
-    if (error == json::error::too_deep) return fmt::format("the body is nested deeper than {} levels", kMaxJsonDepth);
+    if (const auto invalid = base::first_invalid_byte(body))
+        return fmt::format("the body is not UTF-8 at byte {}", *invalid);
+    if (error == json::error::too_deep)
+        return fmt::format("the body is nested deeper than {} levels", kMaxJsonDepth);
     return fmt::format("the body is not JSON at byte {}: {}", at, error.message());
 }
 
@@ -66,15 +72,19 @@ std::expected<json::object, BadBody> parse_body(std::string_view body) {
     struct Deaf final : wire::JsonListener {
         void hear(const wire::WalkedValue&) override {}
     } nobody;
-    if (wire::walk_json(body, {.values = kMaxBodyValues, .depth = static_cast<int>(kMaxJsonDepth)}, nobody) == wire::WalkEnd::kTooManyValues)
-        return std::unexpected(BadBody{fmt::format("the body holds more than {} JSON values", kMaxBodyValues), ""});
+    if (wire::walk_json(body, {.values = kMaxBodyValues, .depth = static_cast<int>(kMaxJsonDepth)},
+                        nobody) == wire::WalkEnd::kTooManyValues)
+        return std::unexpected(
+            BadBody{fmt::format("the body holds more than {} JSON values", kMaxBodyValues), ""});
     json::parse_options options;
     options.max_depth = kMaxJsonDepth;
     json::basic_parser<KeyWatch> keys(options);
     Code error;
     const std::size_t read = keys.write_some(false, body.data(), body.size(), error);
     if (!keys.handler().twice.empty())
-        return std::unexpected(BadBody{fmt::format("{} stands twice in one object", keys.handler().twice), keys.handler().twice});
+        return std::unexpected(
+            BadBody{fmt::format("{} stands twice in one object", keys.handler().twice),
+                    keys.handler().twice});
     if (error) return std::unexpected(BadBody{words_for(body, error, read), ""});
     json::value parsed = json::parse(body, error, {}, options);
     if (error) return std::unexpected(BadBody{words_for(body, error, read), ""});

@@ -1,4 +1,5 @@
-// Where a token's bytes are no text of their own they are shown as U+FFFD; `bytes` has them as they are.
+// Where a token's bytes are no text of their own they are shown as U+FFFD; `bytes` has them as they
+// are.
 #include "engine/openai/openai_logprobs.h"
 
 #include <algorithm>
@@ -14,12 +15,17 @@ namespace json = boost::json;
 
 json::object entry(const TokenLogprob& token) {
     json::array bytes;
-    for (const char c : token.bytes) bytes.emplace_back(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
-    return {{"token", base::valid_utf8(token.bytes)}, {"logprob", token.logprob}, {"bytes", std::move(bytes)}};
+    for (const char c : token.bytes)
+        bytes.emplace_back(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    return {{"token", base::valid_utf8(token.bytes)},
+            {"logprob", token.logprob},
+            {"bytes", std::move(bytes)}};
 }
 
 std::int64_t characters_in(const ShownToken& token) {
-    return std::ranges::count_if(token.chosen.bytes, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+    return std::ranges::count_if(token.chosen.bytes, [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    });
 }
 
 }  // namespace
@@ -44,12 +50,16 @@ json::value text_logprobs(std::span<const ShownToken> tokens, std::int64_t offse
         logprobs.emplace_back(token.chosen.logprob);
         offsets.emplace_back(std::exchange(offset, offset + characters_in(token)));
         json::object top;
-        for (const TokenLogprob& other : token.top) top.emplace(base::valid_utf8(other.bytes), other.logprob);  // the more probable of equal texts stays
+        for (const TokenLogprob& other : token.top)
+            top.emplace(base::valid_utf8(other.bytes),
+                        other.logprob);  // the more probable of equal texts stays
         if (!token.top.empty()) top.emplace(text, token.chosen.logprob);
         tops.emplace_back(std::move(top));
     }
-    return json::object{
-        {"tokens", std::move(texts)}, {"token_logprobs", std::move(logprobs)}, {"top_logprobs", std::move(tops)}, {"text_offset", std::move(offsets)}};
+    return json::object{{"tokens", std::move(texts)},
+                        {"token_logprobs", std::move(logprobs)},
+                        {"top_logprobs", std::move(tops)},
+                        {"text_offset", std::move(offsets)}};
 }
 
 std::int64_t characters_in(std::span<const ShownToken> tokens) {

@@ -11,7 +11,8 @@ namespace fullstop::engine {
 
 /// Of a chat choice: `content`, one object a token.
 boost::json::value chat_logprobs(std::span<const ShownToken> tokens);
-/// Of a text choice: four lists side by side. `offset`: characters of the answer before the first token.
+/// Of a text choice: four lists side by side. `offset`: characters of the answer before the first
+/// token.
 boost::json::value text_logprobs(std::span<const ShownToken> tokens, std::int64_t offset);
 /// Characters that begin in these tokens.
 std::int64_t characters_in(std::span<const ShownToken> tokens);

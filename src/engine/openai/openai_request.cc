@@ -1,5 +1,5 @@
-// Two tables: parameters that are honoured, each with its reader, and parameters that are accepted only with the value
-// that changes nothing. Everything else is refused by name.
+// Two tables: parameters that are honoured, each with its reader, and parameters that are accepted
+// only with the value that changes nothing. Everything else is refused by name.
 #include "engine/openai/openai_request.h"
 
 #include <fmt/format.h>
@@ -27,13 +27,17 @@ std::string read_model(const json::value& value, CompletionRequest& out) {
 std::string read_stream_options(const json::value& value, CompletionRequest& out) {
     if (!value.is_object()) return "is an object";
     for (const auto& [key, member] : value.get_object()) {
-        if (key != "include_usage") return fmt::format(".{} is not honoured by this server", std::string_view(key));
-        if (const std::string wrong = read_flag(member, out.include_usage); !wrong.empty()) return ".include_usage " + wrong;
+        if (key != "include_usage")
+            return fmt::format(".{} is not honoured by this server", std::string_view(key));
+        if (const std::string wrong = read_flag(member, out.include_usage); !wrong.empty())
+            return ".include_usage " + wrong;
     }
     return {};
 }
 
-std::string read_user(const json::value& value, CompletionRequest&) { return value.is_string() ? "" : "is a text"; }
+std::string read_user(const json::value& value, CompletionRequest&) {
+    return value.is_string() ? "" : "is a text";
+}
 
 struct Honoured {
     std::string_view name;
@@ -48,7 +52,9 @@ constexpr std::array kHonoured = {
     Honoured{"max_completion_tokens", read_max_tokens, Route::kChat},
     Honoured{"stop", read_stop, {}},
     Honoured{"seed", read_seed, {}},
-    Honoured{"stream", [](const json::value& v, CompletionRequest& out) { return read_flag(v, out.stream); }, {}},
+    Honoured{"stream",
+             [](const json::value& v, CompletionRequest& out) { return read_flag(v, out.stream); },
+             {}},
     Honoured{"stream_options", read_stream_options, {}},
     Honoured{"temperature", read_temperature, {}},
     Honoured{"top_p", read_top_p, {}},
@@ -90,13 +96,15 @@ bool same_value(const json::value& given, const json::value& neutral) {
 
 /// Whether the parameter is one of ours, and what is wrong with it.
 enum class Reading { kDone, kUnknown, kNotHonoured };
-std::pair<Reading, std::string> read_parameter(std::string_view name, const json::value& value, CompletionRequest& out) {
+std::pair<Reading, std::string> read_parameter(std::string_view name, const json::value& value,
+                                               CompletionRequest& out) {
     for (const Honoured& parameter : kHonoured)
         if (parameter.name == name && (!parameter.only || *parameter.only == out.route))
             return {Reading::kDone, value.is_null() ? "" : parameter.read(value, out)};
     for (const Neutral& parameter : kNeutral) {
         if (parameter.name != name) continue;
-        if (value.is_null() || same_value(value, json::parse(parameter.value))) return {Reading::kDone, ""};
+        if (value.is_null() || same_value(value, json::parse(parameter.value)))
+            return {Reading::kDone, ""};
         return {Reading::kNotHonoured, fmt::format("{} (only {} is)", name, parameter.value)};
     }
     return {Reading::kUnknown, std::string(name)};
@@ -122,17 +130,25 @@ std::expected<CompletionRequest, BadRequest> parse_completion(Route route, std::
         auto [reading, text] = read_parameter(key, value, request);
         if (reading == Reading::kDone) {
             if (!text.empty())
-                return std::unexpected(
-                    BadRequest{fmt::format("{}{}{}", std::string_view(key), text.starts_with('.') || text.starts_with('[') ? "" : " ", text), key});
+                return std::unexpected(BadRequest{
+                    fmt::format("{}{}{}", std::string_view(key),
+                                text.starts_with('.') || text.starts_with('[') ? "" : " ", text),
+                    key});
             continue;
         }
         if (refused.empty()) first_refused = key;
         refused.push_back(std::move(text));
     }
-    if (!refused.empty()) return std::unexpected(BadRequest{fmt::format("not honoured by this server: {}", fmt::join(refused, ", ")), first_refused});
-    if (auto missing = missing_part(request, *parsed); !missing.empty()) return std::unexpected(BadRequest{fmt::format("{} is missing", missing), missing});
-    if (request.include_usage && !request.stream) return std::unexpected(BadRequest{"stream_options is for streams only", "stream_options"});
-    if (request.top_logprobs && !request.wants_logprobs) return std::unexpected(BadRequest{"top_logprobs needs logprobs: true", "top_logprobs"});
+    if (!refused.empty())
+        return std::unexpected(
+            BadRequest{fmt::format("not honoured by this server: {}", fmt::join(refused, ", ")),
+                       first_refused});
+    if (auto missing = missing_part(request, *parsed); !missing.empty())
+        return std::unexpected(BadRequest{fmt::format("{} is missing", missing), missing});
+    if (request.include_usage && !request.stream)
+        return std::unexpected(BadRequest{"stream_options is for streams only", "stream_options"});
+    if (request.top_logprobs && !request.wants_logprobs)
+        return std::unexpected(BadRequest{"top_logprobs needs logprobs: true", "top_logprobs"});
     if (request.wants_logprobs) request.submission.logprobs = request.top_logprobs.value_or(0);
     return request;
 }

@@ -1,5 +1,5 @@
-// From the JSON body of a chat or text completion to what the engine is asked. A parameter that is not honoured is an
-// error that names it; nothing is ignored or adjusted.
+// From the JSON body of a chat or text completion to what the engine is asked. A parameter that is
+// not honoured is an error that names it; nothing is ignored or adjusted.
 #pragma once
 
 #include <cstdint>

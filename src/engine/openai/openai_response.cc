@@ -35,25 +35,30 @@ json::value flag(const std::optional<bool>& given) {
 /// The object of contract section 6.
 json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
     const AnswerNumbers& n = end.numbers;
-    return {
-        {"request_id", names.request_id},
-        {"stop", {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
-        {"requested_max_tokens", count(n.requested_max_tokens)},
-        {"effective_max_tokens", count(n.effective_max_tokens)},
-        {"prompt_tokens", count(n.prompt_tokens)},
-        {"cached_tokens", n.cached_tokens.count},
-        {"output_tokens", n.output_tokens.count},
-        {"queue_ms", milliseconds(n.queue)},
-        {"ttft_ms", milliseconds(n.ttft)},
-        {"paused_ms", base::to_ms(n.paused)},
-        {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
-        {"kv_bytes_peak", n.kv_bytes_peak.count},
-        {"deadline_ms", milliseconds(n.deadline)},
-        {"slo", {{"ttft_met", flag(n.ttft_met)}, {"itl_met", flag(n.itl_met)}, {"ttft_estimate_ms", milliseconds(n.ttft_estimate)}, {"demoted", n.demoted}}}};
+    return {{"request_id", names.request_id},
+            {"stop",
+             {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
+            {"requested_max_tokens", count(n.requested_max_tokens)},
+            {"effective_max_tokens", count(n.effective_max_tokens)},
+            {"prompt_tokens", count(n.prompt_tokens)},
+            {"cached_tokens", n.cached_tokens.count},
+            {"output_tokens", n.output_tokens.count},
+            {"queue_ms", milliseconds(n.queue)},
+            {"ttft_ms", milliseconds(n.ttft)},
+            {"paused_ms", base::to_ms(n.paused)},
+            {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
+            {"kv_bytes_peak", n.kv_bytes_peak.count},
+            {"deadline_ms", milliseconds(n.deadline)},
+            {"slo",
+             {{"ttft_met", flag(n.ttft_met)},
+              {"itl_met", flag(n.itl_met)},
+              {"ttft_estimate_ms", milliseconds(n.ttft_estimate)},
+              {"demoted", n.demoted}}}};
 }
 
 json::object usage_object(const AnswerEnd& end) {
-    const std::int64_t prompt = end.numbers.prompt_tokens.value_or(base::Tokens{}).count, output = end.numbers.output_tokens.count;
+    const std::int64_t prompt = end.numbers.prompt_tokens.value_or(base::Tokens{}).count,
+                       output = end.numbers.output_tokens.count;
     return {{"prompt_tokens", prompt},
             {"completion_tokens", output},
             {"total_tokens", prompt + output},
@@ -76,7 +81,10 @@ json::value word(const std::optional<std::string_view>& text) {
 }
 
 void add_logprobs(const AnswerNames& names, const Piece& piece, json::object& choice) {
-    if (names.logprobs) choice["logprobs"] = names.route == Route::kChat ? chat_logprobs(piece.tokens) : text_logprobs(piece.tokens, piece.offset);
+    if (names.logprobs)
+        choice["logprobs"] = names.route == Route::kChat
+                                 ? chat_logprobs(piece.tokens)
+                                 : text_logprobs(piece.tokens, piece.offset);
 }
 
 }  // namespace
@@ -96,7 +104,8 @@ ErrorWords error_words(const AnswerEnd& end) {
         case Cause::kAdmissionRejected: return {503, "overloaded_error", "queue_full"};
         case Cause::kRequestRejected: return {400, "invalid_request_error", "request_rejected"};
         case Cause::kGenerationTimeLimit: return {504, "timeout_error", "deadline"};
-        case Cause::kAbortedByServer: return {503, "server_error", std::string(answer::to_string(end.cause))};
+        case Cause::kAbortedByServer:
+            return {503, "server_error", std::string(answer::to_string(end.cause))};
         default: return {500, "server_error", std::string(answer::to_string(end.cause))};
     }
 }
@@ -162,9 +171,13 @@ std::string sent_back(std::string_view words) {
 
 json::object error_object(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
     // A full queue is the usual reason of its cause, but not of this code.
-    const std::string_view meaning = words.code == kMissesTarget ? "not taken on" : answer::entry(end.cause).meaning;
+    const std::string_view meaning =
+        words.code == kMissesTarget ? "not taken on" : answer::entry(end.cause).meaning;
     const std::string message = fmt::format("{}: {}", meaning, end.detail);
-    return {{"message", sent_back(message)}, {"type", words.type}, {"code", words.code}, {"fullstop", fullstop_object(names, end)}};
+    return {{"message", sent_back(message)},
+            {"type", words.type},
+            {"code", words.code},
+            {"fullstop", fullstop_object(names, end)}};
 }
 
 }  // namespace
@@ -180,13 +193,15 @@ std::string error_body(const AnswerNames& names, const AnswerEnd& end, const Err
     return json::serialize(json::object{{"error", error_object(names, end, words)}});
 }
 
-std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, const Piece& all) {
+std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words,
+                         const Piece& all) {
     json::object body = with_choice(names, end, all);
     body["error"] = error_object(names, end, words);
     return json::serialize(body);
 }
 
-std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter) {
+std::string error_body(std::string_view message, std::string_view type, std::string_view code,
+                       std::string_view parameter) {
     json::object error = {{"message", sent_back(message)}, {"type", type}, {"code", code}};
     error["param"] = parameter.empty() ? json::value(nullptr) : json::value(sent_back(parameter));
     return json::serialize(json::object{{"error", std::move(error)}});

@@ -1,5 +1,5 @@
-// From engine events to the JSON of OpenAI's interface, with the `fullstop` object of the contract. Bodies and event data
-// only: framing is http_service's.
+// From engine events to the JSON of OpenAI's interface, with the `fullstop` object of the contract.
+// Bodies and event data only: framing is http_service's.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,13 @@ struct ErrorWords {
     std::string code;
 };
 
-/// `stop` for an end of the model's own or a stop string, `length` for a limit, absent for everything else.
+/// `stop` for an end of the model's own or a stop string, `length` for a limit, absent for
+/// everything else.
 std::optional<std::string_view> finish_reason(answer::Cause cause);
 ErrorWords error_words(const AnswerEnd& end);
 
-/// What is shown at once: text, and the tokens that it completes when log-probabilities were asked for.
+/// What is shown at once: text, and the tokens that it completes when log-probabilities were asked
+/// for.
 struct Piece {
     std::string_view text;
     std::span<const ShownToken> tokens = {};
@@ -51,7 +53,9 @@ std::string whole_body(const AnswerNames& names, const AnswerEnd& end, const Pie
 /// Error objects: of an answer that began or could have, and of a request that was not understood.
 std::string error_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words);
 /// The same beside the text so far: `choices` without a finish reason.
-std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words, const Piece& all);
-std::string error_body(std::string_view message, std::string_view type, std::string_view code, std::string_view parameter = {});
+std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words,
+                         const Piece& all);
+std::string error_body(std::string_view message, std::string_view type, std::string_view code,
+                       std::string_view parameter = {});
 
 }  // namespace fullstop::engine

@@ -13,7 +13,8 @@ namespace json = boost::json;
 
 namespace {
 
-/// A message's content: a text, or parts that are all texts. Parts are lines of their own, as in llama-server and vLLM.
+/// A message's content: a text, or parts that are all texts. Parts are lines of their own, as in
+/// llama-server and vLLM.
 std::optional<std::string> content_of(const json::value& value) {
     if (value.is_string()) return std::string(value.get_string());
     if (!value.is_array()) return std::nullopt;
@@ -23,7 +24,8 @@ std::optional<std::string> content_of(const json::value& value) {
         if (!part.is_object()) return std::nullopt;
         const json::value* type = part.get_object().if_contains("type");
         const json::value* text = part.get_object().if_contains("text");
-        if (type == nullptr || *type != "text" || text == nullptr || !text->is_string()) return std::nullopt;
+        if (type == nullptr || *type != "text" || text == nullptr || !text->is_string())
+            return std::nullopt;
         if (!first) all += '\n';
         first = false;
         all += text->get_string();
@@ -46,13 +48,17 @@ std::string read_message(const json::object& item, answer::Message& out) {
             out.role = *role;
         } else if (key == "content") {
             auto content = content_of(member);
-            if (!content) return ".content is a text, or a list of parts of type text: this model reads nothing else";
+            if (!content)
+                return ".content is a text, or a list of parts of type text: this model reads "
+                       "nothing else";
             out.content = std::move(*content);
         } else {
             return fmt::format(".{} is not honoured by this server", std::string_view(key));
         }
     }
-    return out.role.empty() ? ".role is missing" : item.contains("content") ? "" : ".content is missing";
+    return out.role.empty()           ? ".role is missing"
+           : item.contains("content") ? ""
+                                      : ".content is missing";
 }
 
 }  // namespace
@@ -64,7 +70,8 @@ std::string read_messages(const json::value& value, CompletionRequest& out) {
         const json::value& item = value.get_array()[i];
         if (!item.is_object()) return fmt::format("[{}] is an object with role and content", i);
         answer::Message message;
-        if (const std::string wrong = read_message(item.get_object(), message); !wrong.empty()) return fmt::format("[{}]{}", i, wrong);
+        if (const std::string wrong = read_message(item.get_object(), message); !wrong.empty())
+            return fmt::format("[{}]{}", i, wrong);
         messages.push_back(std::move(message));
     }
     out.submission.prompt = std::move(messages);

@@ -1,4 +1,5 @@
-// One reader for each parameter that is honoured: JSON value in, part of the request out. Internal to openai_request.
+// One reader for each parameter that is honoured: JSON value in, part of the request out. Internal
+// to openai_request.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -15,7 +16,8 @@ using Reader = std::string (*)(const boost::json::value&, CompletionRequest&);
 
 // Values (request_values.cc)
 std::optional<double> number(const boost::json::value& value);
-std::string read_number(const boost::json::value& value, double low, double high, double& out, std::string_view range);
+std::string read_number(const boost::json::value& value, double low, double high, double& out,
+                        std::string_view range);
 std::string read_flag(const boost::json::value& value, bool& out);
 
 // What is asked (request_prompt.cc)

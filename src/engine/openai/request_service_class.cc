@@ -29,8 +29,10 @@ std::string read_priority(const json::value& value, Submission& out) {
 
 std::string read_deadline(const json::value& value, Submission& out) {
     const auto given = schema::integer(value);
-    const std::int64_t most = std::chrono::duration_cast<std::chrono::milliseconds>(kMaxDeadline).count();
-    if (!given || *given < 1 || *given > most) return fmt::format(".deadline_ms is a whole number from 1 to {}", most);
+    const std::int64_t most =
+        std::chrono::duration_cast<std::chrono::milliseconds>(kMaxDeadline).count();
+    if (!given || *given < 1 || *given > most)
+        return fmt::format(".deadline_ms is a whole number from 1 to {}", most);
     out.deadline = std::chrono::milliseconds(*given);
     return {};
 }
@@ -58,7 +60,8 @@ std::string read_fullstop(const json::value& value, CompletionRequest& out) {
             wrong = fmt::format(".{} is not honoured by this server", std::string_view(key));
         if (!wrong.empty()) return wrong;
     }
-    if (out.submission.on_deadline && !out.submission.deadline) return ".on_deadline says what to do at a deadline: give deadline_ms";
+    if (out.submission.on_deadline && !out.submission.deadline)
+        return ".on_deadline says what to do at a deadline: give deadline_ms";
     return {};
 }
 

@@ -15,9 +15,11 @@ std::optional<double> number(const json::value& value) {
     return value.to_number<double>();
 }
 
-std::string read_number(const json::value& value, double low, double high, double& out, std::string_view range) {
+std::string read_number(const json::value& value, double low, double high, double& out,
+                        std::string_view range) {
     const auto given = number(value);
-    if (!given || !std::isfinite(*given) || *given < low || *given > high) return fmt::format("is a number {}", range);
+    if (!given || !std::isfinite(*given) || *given < low || *given > high)
+        return fmt::format("is a number {}", range);
     out = *given;
     return {};
 }

@@ -1,4 +1,5 @@
-// An answer that was promised a form: it keeps it through pauses and in company, ends honestly, or is refused before it waits.
+// An answer that was promised a form: it keeps it through pauses and in company, ends honestly, or
+// is refused before it waits.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,17 +20,22 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 struct Bound {
-    explicit Bound(std::int64_t sequences = 2, std::optional<Tokens> pool = {}, base::Bytes host = kDefaultHostMemory)
-        : backend(Tokens{128}, sequences, pool), engine(backend, {.max_queue = 100, .admission = AdmissionMode::kEager, .host_memory = host}) {}
+    explicit Bound(std::int64_t sequences = 2, std::optional<Tokens> pool = {},
+                   base::Bytes host = kDefaultHostMemory)
+        : backend(Tokens{128}, sequences, pool),
+          engine(backend,
+                 {.max_queue = 100, .admission = AdmissionMode::kEager, .host_memory = host}) {}
 
-    void ask(SequenceId id, const std::string& prompt, const std::string& grammar, std::int64_t max_tokens = 60) {
+    void ask(SequenceId id, const std::string& prompt, const std::string& grammar,
+             std::int64_t max_tokens = 60) {
         engine.submit(now += 1ms,
                       {.id = id,
                        .arrived = now,
                        .prompt = prompt,
                        .sampling = {.temperature = 0.8, .seed = id},
                        .max_tokens = Tokens{max_tokens},
-                       .grammar = grammar.empty() ? std::nullopt : std::optional("root ::= \"" + grammar + "\"")},
+                       .grammar = grammar.empty() ? std::nullopt
+                                                  : std::optional("root ::= \"" + grammar + "\"")},
                       events);
         read();
     }
@@ -43,9 +49,12 @@ struct Bound {
     }
     void read() {
         for (const EngineEvent& event : std::exchange(events, {})) {
-            if (const auto* produced = std::get_if<Produced>(&event)) texts[produced->id] += produced->text;
-            if (const auto* ended = std::get_if<Ended>(&event)) texts[ended->id] += ended->text, ends[ended->id] = ended->end;
-            if (const auto* refused = std::get_if<Refused>(&event)) ends[refused->id] = refused->end;
+            if (const auto* produced = std::get_if<Produced>(&event))
+                texts[produced->id] += produced->text;
+            if (const auto* ended = std::get_if<Ended>(&event))
+                texts[ended->id] += ended->text, ends[ended->id] = ended->end;
+            if (const auto* refused = std::get_if<Refused>(&event))
+                ends[refused->id] = refused->end;
         }
     }
 
@@ -85,8 +94,8 @@ TEST(ResponseFormat, WhereNoTokenIsAllowedTheAnswerEndsWithAnErrorThatSaysSo) {
     EXPECT_THAT(bound.ends[1].detail, HasSubstr("no token that the response format allows"));
 }
 
-/// Letters that the model did not want are drawn by seed, so a form that lost its place, or a sampler that was asked once more,
-/// shows in the text.
+/// Letters that the model did not want are drawn by seed, so a form that lost its place, or a
+/// sampler that was asked once more, shows in the text.
 TEST(ResponseFormat, PausesAndCompanyChangeNothing) {
     const std::string form = "{\"name\": \"??????????\", \"town\": \"????????????\"}";
     for (const base::Bytes host : {kDefaultHostMemory, base::Bytes{0}}) {
@@ -98,7 +107,8 @@ TEST(ResponseFormat, PausesAndCompanyChangeNothing) {
             alone[id] = bound.texts[id];
         }
         Bound together(4, Tokens{128}, host);
-        for (SequenceId id = 1; id <= 6; ++id) together.ask(id, fmt::format("q{}\n", id), id % 3 == 0 ? "" : form);
+        for (SequenceId id = 1; id <= 6; ++id)
+            together.ask(id, fmt::format("q{}\n", id), id % 3 == 0 ? "" : form);
         together.run();
         EXPECT_EQ(together.texts, alone);
         EXPECT_NE(alone[1], alone[2]);
@@ -109,7 +119,8 @@ TEST(ResponseFormat, PausesAndCompanyChangeNothing) {
 
 TEST(ResponseFormat, WhatTheModelCannotBeHeldToIsA400BeforeTheAnswerWaits) {
     Host host;
-    const auto id = host.chat(R"("response_format":{"type":"json_object"})");  // the test model reads one text only
+    const auto id = host.chat(
+        R"("response_format":{"type":"json_object"})");  // the test model reads one text only
     host.run();
     EXPECT_EQ(host.read(id).status, 400);
     const auto error = host.json_of(id).at("error");
@@ -120,9 +131,11 @@ TEST(ResponseFormat, WhatTheModelCannotBeHeldToIsA400BeforeTheAnswerWaits) {
 
 TEST(ResponseFormat, AConstantSchemaIsTheWholeAnswerStreamedAndNot) {
     Host host;
-    const std::string format = R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":7}}})";
+    const std::string format =
+        R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":7}}})";
     const auto whole = host.chat(format), streamed = host.chat(R"("stream":true,)" + format);
-    for (Command& command : host.commands) std::get<Submission>(command).grammar = "root ::= \"7\"";  // as the test model reads it
+    for (Command& command : host.commands)
+        std::get<Submission>(command).grammar = "root ::= \"7\"";  // as the test model reads it
     host.run();
     for (const auto id : {whole, streamed}) {
         const auto record = host.read(id);

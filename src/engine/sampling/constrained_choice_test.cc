@@ -44,7 +44,8 @@ std::vector<float> masked(std::vector<float> row, const std::function<bool(Token
 }
 
 using Counts = std::map<TokenId, double>;
-Counts shares(const Sampling& sampling, const std::vector<float>& row, TokenConstraint* constraint, int count) {
+Counts shares(const Sampling& sampling, const std::vector<float>& row, TokenConstraint* constraint,
+              int count) {
     Sampler sampler(sampling);
     Counts seen;
     for (int i = 0; i < count; ++i) seen[*sampler.pick(row, constraint)] += 1.0 / count;
@@ -66,12 +67,13 @@ const std::vector<std::function<bool(TokenId)>> kForms = {
     [](TokenId token) { return token % 17 == 3; },
     [](TokenId token) { return token >= 290; },
 };
-const std::vector<Sampling> kSamplings = {{.seed = 1},
-                                          {.temperature = 0.6, .seed = 2},
-                                          {.top_p = 0.7, .seed = 3},
-                                          {.top_k = 5, .seed = 4},
-                                          {.min_p = 0.2, .seed = 5},
-                                          {.temperature = 1.3, .top_p = 0.9, .top_k = 40, .min_p = 0.02, .seed = 6}};
+const std::vector<Sampling> kSamplings = {
+    {.seed = 1},
+    {.temperature = 0.6, .seed = 2},
+    {.top_p = 0.7, .seed = 3},
+    {.top_k = 5, .seed = 4},
+    {.min_p = 0.2, .seed = 5},
+    {.temperature = 1.3, .top_p = 0.9, .top_k = 40, .min_p = 0.02, .seed = 6}};
 
 TEST(ConstrainedChoice, IsASampleOfTheMaskedDistributionWhateverCutsThereAre) {
     constexpr int kDraws = 4000;
@@ -84,17 +86,22 @@ TEST(ConstrainedChoice, IsASampleOfTheMaskedDistributionWhateverCutsThereAre) {
             other.seed += 1000;
             const auto reference = masked(row, kForms[form]);
             const Counts expected = shares(other, reference, nullptr, kDraws);
-            // Two samples of one distribution over k tokens differ by at most about 0.56 sqrt(k / draws).
+            // Two samples of one distribution over k tokens differ by at most about 0.56 sqrt(k /
+            // draws).
             const double noise = 0.56 * std::sqrt(static_cast<double>(expected.size()) / kDraws);
-            EXPECT_LT(distance(constrained, expected), 0.02 + noise) << "form " << form << ", seed " << sampling.seed;
-            for (const auto& [token, share] : constrained) EXPECT_TRUE(kForms[form](token)) << token;
+            EXPECT_LT(distance(constrained, expected), 0.02 + noise)
+                << "form " << form << ", seed " << sampling.seed;
+            for (const auto& [token, share] : constrained)
+                EXPECT_TRUE(kForms[form](token)) << token;
         }
 }
 
-/// With cuts exactly the same tokens are left, so the rare ones cannot hide in the noise of the test above.
+/// With cuts exactly the same tokens are left, so the rare ones cannot hide in the noise of the
+/// test above.
 TEST(ConstrainedChoice, CutsLeaveTheSameTokensAsIfAllWereMaskedFirst) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed)
-        for (const Sampling& cut : {Sampling{.top_p = 0.5}, Sampling{.top_k = 3}, Sampling{.min_p = 0.3}, Sampling{.top_p = 0.8, .top_k = 20}}) {
+        for (const Sampling& cut : {Sampling{.top_p = 0.5}, Sampling{.top_k = 3},
+                                    Sampling{.min_p = 0.3}, Sampling{.top_p = 0.8, .top_k = 20}}) {
             const auto& form = kForms[seed % kForms.size()];
             const auto row = row_of(seed, 300, 1.0 + static_cast<double>(seed % 5));
             Only constraint(form);
@@ -103,9 +110,13 @@ TEST(ConstrainedChoice, CutsLeaveTheSameTokensAsIfAllWereMaskedFirst) {
             const Counts constrained = shares(sampling, row, &constraint, 1200);
             const Counts reference = shares(sampling, masked(row, form), nullptr, 1200);
             for (const auto& [token, share] : constrained)
-                if (share > 0.015) EXPECT_TRUE(reference.contains(token)) << "seed " << seed << ", token " << token;
+                if (share > 0.015)
+                    EXPECT_TRUE(reference.contains(token))
+                        << "seed " << seed << ", token " << token;
             for (const auto& [token, share] : reference)
-                if (share > 0.015) EXPECT_TRUE(constrained.contains(token)) << "seed " << seed << ", token " << token;
+                if (share > 0.015)
+                    EXPECT_TRUE(constrained.contains(token))
+                        << "seed " << seed << ", token " << token;
         }
 }
 
@@ -122,7 +133,8 @@ TEST(ConstrainedChoice, TemperatureZeroTakesTheMostProbableAllowedOne) {
 
 TEST(ConstrainedChoice, AFormThatRefusesNothingChangesNoToken) {
     const auto row = row_of(3, 2000, 2.5);
-    for (const Sampling& sampling : {Sampling{.temperature = 0}, Sampling{.temperature = 0.8, .seed = 4}}) {
+    for (const Sampling& sampling :
+         {Sampling{.temperature = 0}, Sampling{.temperature = 0.8, .seed = 4}}) {
         Sampler free(sampling), bound(sampling);
         Only constraint(kForms[0]);
         for (int i = 0; i < 50; ++i) EXPECT_EQ(bound.pick(row, &constraint), free.pick(row));
@@ -132,8 +144,11 @@ TEST(ConstrainedChoice, AFormThatRefusesNothingChangesNoToken) {
 
 TEST(ConstrainedChoice, CutsAskAboutFewTokensOfARowThatModelsMake) {
     auto row = row_of(3, 20'000, 2.0);
-    for (int i = 0; i < 30; ++i) row[static_cast<std::size_t>(i) * 500] = 18.0F - 0.3F * static_cast<float>(i);
-    for (const Sampling& sampling : {Sampling{.top_p = 0.9, .seed = 1}, Sampling{.top_k = 30, .seed = 1}, Sampling{.min_p = 0.05, .seed = 1}}) {
+    for (int i = 0; i < 30; ++i)
+        row[static_cast<std::size_t>(i) * 500] = 18.0F - 0.3F * static_cast<float>(i);
+    for (const Sampling& sampling :
+         {Sampling{.top_p = 0.9, .seed = 1}, Sampling{.top_k = 30, .seed = 1},
+          Sampling{.min_p = 0.05, .seed = 1}}) {
         Sampler bound(sampling);
         Only constraint(kForms[0]);
         for (int i = 0; i < 50; ++i) bound.pick(row, &constraint);
@@ -153,7 +168,8 @@ TEST(ConstrainedChoice, NothingAllowedIsNoToken) {
     Only none([](TokenId) { return false; }), lost([](TokenId token) { return token == 1; });
     for (const Sampling& sampling : kSamplings) {
         EXPECT_EQ(Sampler(sampling).pick(row_of(1, 100, 1), &none), std::nullopt);
-        EXPECT_EQ(Sampler(sampling).pick(std::vector<float>{1, -kInfinity, 2}, &lost), std::nullopt) << "allowed, but the model forbids it";
+        EXPECT_EQ(Sampler(sampling).pick(std::vector<float>{1, -kInfinity, 2}, &lost), std::nullopt)
+            << "allowed, but the model forbids it";
         EXPECT_EQ(Sampler(sampling).pick(std::vector<float>{std::nanf("")}, &lost), std::nullopt);
     }
 }

@@ -42,7 +42,8 @@ TEST(Sampler, TheSameSeedGivesTheSameTokensAndAnotherSeedOthers) {
 }
 
 TEST(Sampler, TokensComeAsOftenAsTheirProbabilitySays) {
-    const auto seen = draws({.temperature = 1, .seed = 3}, {std::log(0.5F), std::log(0.3F), std::log(0.2F)}, 20'000);
+    const auto seen = draws({.temperature = 1, .seed = 3},
+                            {std::log(0.5F), std::log(0.3F), std::log(0.2F)}, 20'000);
     EXPECT_NEAR(seen.at(0), 10'000, 300);
     EXPECT_NEAR(seen.at(1), 6'000, 300);
     EXPECT_NEAR(seen.at(2), 4'000, 300);
@@ -50,17 +51,20 @@ TEST(Sampler, TokensComeAsOftenAsTheirProbabilitySays) {
 
 TEST(Sampler, TemperatureFlattens) {
     const std::vector<float> logits = {2, 0};
-    const auto cold = draws({.temperature = 0.5, .seed = 1}, logits, 10'000), hot = draws({.temperature = 4, .seed = 1}, logits, 10'000);
+    const auto cold = draws({.temperature = 0.5, .seed = 1}, logits, 10'000),
+               hot = draws({.temperature = 4, .seed = 1}, logits, 10'000);
     EXPECT_NEAR(cold.at(0), 10'000 / (1 + std::exp(-4.0)), 200);
     EXPECT_NEAR(hot.at(0), 10'000 / (1 + std::exp(-0.5)), 300);
 }
 
 TEST(Sampler, EachCutLeavesOnlyWhatItAllows) {
-    const std::vector<float> logits = {std::log(0.4F), std::log(0.3F), std::log(0.2F), std::log(0.1F)};
+    const std::vector<float> logits = {std::log(0.4F), std::log(0.3F), std::log(0.2F),
+                                       std::log(0.1F)};
     EXPECT_EQ(draws({.top_k = 2, .seed = 1}, logits, 2000).size(), 2U);
     EXPECT_EQ(draws({.top_p = 0.65, .seed = 1}, logits, 2000).size(), 2U);  // 0.4 + 0.3 reach it
     EXPECT_EQ(draws({.top_p = 0.01, .seed = 1}, logits, 2000).size(), 1U);  // never fewer than one
-    EXPECT_EQ(draws({.min_p = 0.45, .seed = 1}, logits, 2000).size(), 3U);  // 0.2 is half of 0.4, 0.1 a quarter
+    EXPECT_EQ(draws({.min_p = 0.45, .seed = 1}, logits, 2000).size(),
+              3U);  // 0.2 is half of 0.4, 0.1 a quarter
 }
 
 TEST(Sampler, BiasForbidsAndForces) {
@@ -76,11 +80,13 @@ TEST(Sampler, PenaltiesCountWhatThisAnswerChoseBefore) {
     Sampler once({.temperature = 0, .presence_penalty = 1});
     std::vector<TokenId> seen;
     for (int i = 0; i < 4; ++i) seen.push_back(*once.pick(logits));
-    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 0})) << "10, then 9 below 9.2, then both paid once: 9, 8.2";
+    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 0}))
+        << "10, then 9 below 9.2, then both paid once: 9, 8.2";
     Sampler each({.temperature = 0, .frequency_penalty = 1});
     seen.clear();
     for (int i = 0; i < 6; ++i) seen.push_back(*each.pick(logits));
-    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 1, 0, 2})) << "10 9.2 | 9 9.2 | 9 8.2 | 8 8.2 | 8 7.2 8 | 7 7.2 8";
+    EXPECT_EQ(seen, (std::vector<TokenId>{0, 1, 0, 1, 0, 2}))
+        << "10 9.2 | 9 9.2 | 9 8.2 | 8 8.2 | 8 7.2 8 | 7 7.2 8";
     Sampler reward({.temperature = 0, .presence_penalty = -2});
     EXPECT_EQ(reward.pick(std::vector<float>{1, 0}), 0);
     EXPECT_EQ(reward.pick(std::vector<float>{0, 1}), 0);
@@ -92,7 +98,8 @@ TEST(Sampler, NothingFiniteIsNoTokenAndForbiddenTokensAreNeverDrawn) {
     EXPECT_EQ(sampler.pick(std::vector<float>{-kInfinity, -kInfinity}), std::nullopt);
     EXPECT_EQ(sampler.pick(std::vector<float>{kInfinity, 1}), std::nullopt);
     EXPECT_EQ(sampler.pick(std::vector<float>(40)).has_value(), true);
-    for (int i = 0; i < 100; ++i) EXPECT_EQ(sampler.pick(std::vector<float>{-kInfinity, 1, std::nanf("")}), 1);
+    for (int i = 0; i < 100; ++i)
+        EXPECT_EQ(sampler.pick(std::vector<float>{-kInfinity, 1, std::nanf("")}), 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Two reasons to hold bytes back, decided on the pending bytes only: they never exceed one stop string and one character
-// after a call.
+// Two reasons to hold bytes back, decided on the pending bytes only: they never exceed one stop
+// string and one character after a call.
 #include "engine/sampling/text_gate.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace fullstop::engine {
 namespace {
 
-/// Moves the characters that end within the first `limit` bytes of `pending` out. `all`: up to its end, and what is
-/// unfinished is replaced.
+/// Moves the characters that end within the first `limit` bytes of `pending` out. `all`: up to its
+/// end, and what is unfinished is replaced.
 std::string take_characters(std::string& pending, std::size_t limit, bool all) {
     std::string out;
     std::size_t at = 0;
@@ -69,7 +69,8 @@ bool TextGate::find_stop() {
 std::size_t TextGate::held_for_stop() const {
     std::size_t held = 0;
     for (const std::string& stop : stops_) {
-        for (std::size_t length = std::min(stop.size() - 1, pending_.size()); length > held; --length) {
+        for (std::size_t length = std::min(stop.size() - 1, pending_.size()); length > held;
+             --length) {
             if (std::string_view(pending_).ends_with(std::string_view(stop).substr(0, length))) {
                 held = length;
                 break;

@@ -38,7 +38,9 @@ TEST(TextGate, AStopStringIsFoundAtEveryTokenBorder) {
     const std::string text = "one two END three";
     for (std::size_t a = 0; a <= text.size(); ++a)
         for (std::size_t b = a; b <= text.size(); ++b)
-            EXPECT_EQ(show({text.substr(0, a), text.substr(a, b - a), text.substr(b)}, {"END"}), (Shown{"one two ", "END"})) << a << ' ' << b;
+            EXPECT_EQ(show({text.substr(0, a), text.substr(a, b - a), text.substr(b)}, {"END"}),
+                      (Shown{"one two ", "END"}))
+                << a << ' ' << b;
 }
 
 TEST(TextGate, WhatOnlyBeganLikeAStopStringIsShownInFull) {
@@ -64,7 +66,9 @@ TEST(TextGate, CharactersAreNeverSplit) {
     TextGate gate({});
     for (const auto& byte : bytes_of(text)) {
         const std::string out = gate.push(byte);
-        EXPECT_TRUE(out.empty() || out == "a" || out == "é" || out == "€" || out == "😀" || out == "z") << out;
+        EXPECT_TRUE(out.empty() || out == "a" || out == "é" || out == "€" || out == "😀" ||
+                    out == "z")
+            << out;
     }
     EXPECT_EQ(show(bytes_of(text), {}).text, text);
 }
@@ -76,9 +80,11 @@ TEST(TextGate, BytesThatAreNoCharacterAreShownAsReplacements) {
                   .text,
               "a\xEF\xBF\xBD"
               "b");
-    EXPECT_EQ(show({"a\xE2\x82"}, {}).text, "a\xEF\xBF\xBD") << "an unfinished character at the end is not lost silently";
+    EXPECT_EQ(show({"a\xE2\x82"}, {}).text, "a\xEF\xBF\xBD")
+        << "an unfinished character at the end is not lost silently";
     EXPECT_EQ(show({"\xC0\xAF"}, {}).text, "\xEF\xBF\xBD\xEF\xBF\xBD") << "overlong";
-    EXPECT_EQ(show({"\xED\xA0\x80"}, {}).text, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD") << "a surrogate";
+    EXPECT_EQ(show({"\xED\xA0\x80"}, {}).text, "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD")
+        << "a surrogate";
     EXPECT_EQ(show({"\xE2", "A"}, {}).text,
               "\xEF\xBF\xBD"
               "A");
@@ -86,10 +92,11 @@ TEST(TextGate, BytesThatAreNoCharacterAreShownAsReplacements) {
 
 TEST(TextGate, AnyCutOfTheSameBytesShowsTheSameText) {
     EXPECT_TRUE(rc::check([] {
-        const auto alphabet = rc::gen::elementOf(std::vector<std::string>{"a", "b", "ab", "é", "\xE2", "\x82", "\xAC", "€", "\xFF", " "});
+        const auto alphabet = rc::gen::elementOf(std::vector<std::string>{
+            "a", "b", "ab", "é", "\xE2", "\x82", "\xAC", "€", "\xFF", " "});
         const auto parts = *rc::gen::container<std::vector<std::string>>(alphabet);
-        const auto stops =
-            *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(std::vector<std::string>{"ab", "aab", "ba", "€a", "é", " a b", "\x82"}));
+        const auto stops = *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(
+            std::vector<std::string>{"ab", "aab", "ba", "€a", "é", " a b", "\x82"}));
         std::string text;
         for (const auto& part : parts) text += part;
         const Shown whole = show({text}, stops);

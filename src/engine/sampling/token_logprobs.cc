@@ -1,4 +1,5 @@
-// One pass for the highest, one for the sum and the best few: a vocabulary is too large to be sorted for every token.
+// One pass for the highest, one for the sum and the best few: a vocabulary is too large to be
+// sorted for every token.
 #include "engine/sampling/token_logprobs.h"
 
 #include <algorithm>
@@ -18,9 +19,11 @@ struct Best {
 std::vector<Best> best_of(std::span<const float> logits, std::size_t count) {
     std::vector<Best> best;
     for (std::size_t i = 0; count > 0 && i < logits.size(); ++i) {
-        if (!std::isfinite(logits[i]) || (best.size() == count && logits[i] <= best.back().logit)) continue;
+        if (!std::isfinite(logits[i]) || (best.size() == count && logits[i] <= best.back().logit))
+            continue;
         if (best.size() == count) best.pop_back();
-        const auto place = std::ranges::find_if(best, [&](const Best& other) { return other.logit < logits[i]; });
+        const auto place =
+            std::ranges::find_if(best, [&](const Best& other) { return other.logit < logits[i]; });
         best.insert(place, {static_cast<TokenId>(i), logits[i]});
     }
     return best;
@@ -40,8 +43,11 @@ double log_sum(std::span<const float> logits) {
 
 void TokenLogprobs::add(const Backend& backend, std::span<const float> logits, TokenId chosen) {
     const double total = log_sum(logits);
-    ShownToken token{{backend.piece(chosen), static_cast<double>(logits[static_cast<std::size_t>(chosen)]) - total}, {}};
-    for (const Best& one : best_of(logits, top_)) token.top.push_back({backend.piece(one.id), static_cast<double>(one.logit) - total});
+    ShownToken token{{backend.piece(chosen),
+                      static_cast<double>(logits[static_cast<std::size_t>(chosen)]) - total},
+                     {}};
+    for (const Best& one : best_of(logits, top_))
+        token.top.push_back({backend.piece(one.id), static_cast<double>(one.logit) - total});
     const std::size_t begin = std::exchange(length_, length_ + token.chosen.bytes.size());
     waiting_.push_back({std::move(token), begin, length_});
 }
@@ -57,7 +63,8 @@ std::vector<ShownToken> TokenLogprobs::take(std::size_t shown) {
 
 std::vector<ShownToken> TokenLogprobs::finish(std::size_t shown) {
     std::vector<ShownToken> out = take(shown);
-    if (!waiting_.empty() && waiting_.front().begin < shown) out.push_back(std::move(waiting_.front().token));
+    if (!waiting_.empty() && waiting_.front().begin < shown)
+        out.push_back(std::move(waiting_.front().token));
     waiting_.clear();
     return out;
 }

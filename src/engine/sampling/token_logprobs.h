@@ -1,10 +1,11 @@
 // How probable each token of an answer was, and what else could have stood there.
 //
-// Log-probabilities are of the model's own distribution: log-softmax of the raw logits, before penalties, bias, temperature
-// and cuts, as llama.cpp and vLLM report them by default. So beside a response format the chosen token may look improbable, and
-// the alternatives may be tokens that the format refused: what the model would have said. They travel with the text: a token is
-// reported when its last byte is shown, so that text held back (half a character, the beginning of a stop string) and its tokens
-// come together.
+// Log-probabilities are of the model's own distribution: log-softmax of the raw logits, before
+// penalties, bias, temperature and cuts, as llama.cpp and vLLM report them by default. So beside a
+// response format the chosen token may look improbable, and the alternatives may be tokens that the
+// format refused: what the model would have said. They travel with the text: a token is reported
+// when its last byte is shown, so that text held back (half a character, the beginning of a stop
+// string) and its tokens come together.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ public:
     void add(const Backend& backend, std::span<const float> logits, TokenId chosen);
     /// Those whose bytes are all among the first `shown` bytes of the answer. Each comes out once.
     std::vector<ShownToken> take(std::size_t shown);
-    /// The answer is over: also one whose bytes were shown in part. What a stop string swallowed is dropped.
+    /// The answer is over: also one whose bytes were shown in part. What a stop string swallowed is
+    /// dropped.
     std::vector<ShownToken> finish(std::size_t shown);
 
 private:

@@ -1,9 +1,10 @@
 // How much KV memory is promised and used, in blocks, exactly.
 //
-// Every sequence is promised a number of blocks before it starts, takes out of that promise as it grows, and may be
-// promised more out of what is free. Sequences that begin with the same tokens may own their first blocks together: those are
-// counted once, and are free when the last of them has left. The pool places nothing: libllama chooses cells itself, and since what
-// is owned and promised never exceeds the pool, it always finds some.
+// Every sequence is promised a number of blocks before it starts, takes out of that promise as it
+// grows, and may be promised more out of what is free. Sequences that begin with the same tokens
+// may own their first blocks together: those are counted once, and are free when the last of them
+// has left. The pool places nothing: libllama chooses cells itself, and since what is owned and
+// promised never exceeds the pool, it always finds some.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,9 @@ public:
     /// A pool of `total` tokens, rounded down to whole blocks of `block`.
     BlockPool(base::Tokens total, base::Tokens block);
 
-    bool can_reserve(base::Tokens tokens) const { return base::blocks_for(tokens, block_) <= free(); }
+    bool can_reserve(base::Tokens tokens) const {
+        return base::blocks_for(tokens, block_) <= free();
+    }
     /// The first whole blocks of a sequence that has them.
     struct Beginning {
         SequenceId of = 0;
@@ -37,7 +40,8 @@ public:
     bool can_extend(SequenceId id, base::Tokens tokens) const;
     /// Promises it more, until it may hold `tokens`. Asserts can_extend().
     void extend(SequenceId id, base::Tokens tokens);
-    /// The sequence now holds `tokens` in KV. Asserts that this is within its promise; it never shrinks.
+    /// The sequence now holds `tokens` in KV. Asserts that this is within its promise; it never
+    /// shrinks.
     void grow(SequenceId id, base::Tokens tokens);
     /// Frees everything the sequence owned or was promised.
     void release(SequenceId id);
@@ -56,7 +60,8 @@ public:
     base::Blocks owned() const { return owned_; }
     base::Blocks promised() const { return promised_; }  ///< reserved and not yet owned
     base::Tokens block_size() const { return block_; }
-    /// Counts everything again: free + promised + owned == total, each part >= 0 and equal to its running sum.
+    /// Counts everything again: free + promised + owned == total, each part >= 0 and equal to its
+    /// running sum.
     void check() const;
 
 private:

@@ -93,9 +93,11 @@ TEST(BlockPool, ASharedBeginningIsCountedOnceAndFreeWhenItsLastHolderLeaves) {
     pool.grow(1, Tokens{40});
     pool.reserve(2, Tokens{48}, BlockPool::Beginning{.of = 1, .blocks = {2}});
     EXPECT_EQ(pool.owned(), Blocks{3});
-    EXPECT_EQ(pool.promised(), Blocks{2}) << "one of each: 64 are 4 blocks, 3 owned; 48 are 3, 2 shared";
+    EXPECT_EQ(pool.promised(), Blocks{2})
+        << "one of each: 64 are 4 blocks, 3 owned; 48 are 3, 2 shared";
     EXPECT_EQ(pool.counted_twice(), Blocks{2});
-    EXPECT_EQ(pool.freed_by(std::array<SequenceId, 1>{1}), Blocks{2}) << "its third block and its promise";
+    EXPECT_EQ(pool.freed_by(std::array<SequenceId, 1>{1}), Blocks{2})
+        << "its third block and its promise";
     EXPECT_EQ(pool.freed_by(std::array<SequenceId, 2>{1, 2}), Blocks{5});
     pool.grow(2, Tokens{48});
     pool.check();
@@ -105,7 +107,8 @@ TEST(BlockPool, ASharedBeginningIsCountedOnceAndFreeWhenItsLastHolderLeaves) {
     pool.check();
     pool.release(2);
     EXPECT_EQ(pool.free(), pool.total());
-    EXPECT_DEATH(pool.reserve(3, Tokens{16}, BlockPool::Beginning{.of = 1, .blocks = {1}}), "one that has it");
+    EXPECT_DEATH(pool.reserve(3, Tokens{16}, BlockPool::Beginning{.of = 1, .blocks = {1}}),
+                 "one that has it");
 }
 
 TEST(BlockPool, SharedBlocksAreExactAfterAnyHistory) {
@@ -120,11 +123,14 @@ TEST(BlockPool, SharedBlocksAreExactAfterAnyHistory) {
                     std::set<int> others, mine(model[id].begin(), model[id].end());
                     for (const auto& [key, blocks] : model)
                         if (key != id) others.insert(blocks.begin(), blocks.end());
-                    const auto own = std::ranges::count_if(mine, [&](int block) { return !others.contains(block); });
+                    const auto own = std::ranges::count_if(
+                        mine, [&](int block) { return !others.contains(block); });
                     RC_ASSERT(pool.freed_by(std::array{id}) == Blocks{own});
                     pool.release(id);
                     model.erase(id);
-                } else if (const Tokens more{static_cast<std::int64_t>(16 * (model[id].size() + 1))}; pool.can_extend(id, more)) {
+                } else if (const Tokens more{
+                               static_cast<std::int64_t>(16 * (model[id].size() + 1))};
+                           pool.can_extend(id, more)) {
                     pool.extend(id, more);
                     pool.grow(id, more);
                     model[id].push_back(next++);
@@ -132,7 +138,10 @@ TEST(BlockPool, SharedBlocksAreExactAfterAnyHistory) {
             } else {
                 const auto with = model.lower_bound(static_cast<SequenceId>(what / 9 % 9));
                 const auto blocks = with == model.end() ? 0 : what % (std::ssize(with->second) + 1);
-                pool.reserve(id, Tokens{16 * blocks}, blocks == 0 ? std::nullopt : std::optional(BlockPool::Beginning{with->first, {blocks}}));
+                pool.reserve(id, Tokens{16 * blocks},
+                             blocks == 0
+                                 ? std::nullopt
+                                 : std::optional(BlockPool::Beginning{with->first, {blocks}}));
                 if (blocks > 0)
                     model[id].assign(with->second.begin(), with->second.begin() + blocks);
                 else
@@ -141,7 +150,8 @@ TEST(BlockPool, SharedBlocksAreExactAfterAnyHistory) {
             pool.check();
             std::set<int> all;
             std::int64_t sum = 0;
-            for (const auto& [key, blocks_of] : model) all.insert(blocks_of.begin(), blocks_of.end()), sum += std::ssize(blocks_of);
+            for (const auto& [key, blocks_of] : model)
+                all.insert(blocks_of.begin(), blocks_of.end()), sum += std::ssize(blocks_of);
             RC_ASSERT(pool.owned() == Blocks{std::ssize(all)});
             RC_ASSERT(pool.counted_twice() == Blocks{sum - std::ssize(all)});
         }

@@ -1,5 +1,5 @@
-// Host memory that holds KV, of paused answers and of ended ones: a budget and what of it is used. The bytes themselves live
-// with their owners.
+// Host memory that holds KV, of paused answers and of ended ones: a budget and what of it is used.
+// The bytes themselves live with their owners.
 #pragma once
 
 #include "base/assert.h"

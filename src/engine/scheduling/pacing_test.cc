@@ -1,4 +1,5 @@
-// A long prompt that arrives among running answers is computed in pieces that let their next tokens come in time.
+// A long prompt that arrives among running answers is computed in pieces that let their next tokens
+// come in time.
 #include "engine/scheduling/pacing.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,9 @@ using base::Tokens;
 using namespace std::chrono_literals;
 
 /// A machine whose steps take 10 ms and 1 ms for each row.
-base::Duration cost_of(std::size_t rows) { return std::chrono::milliseconds(10 + static_cast<std::int64_t>(rows)); }
+base::Duration cost_of(std::size_t rows) {
+    return std::chrono::milliseconds(10 + static_cast<std::int64_t>(rows));
+}
 
 CostModel known() {
     std::vector<CostPoint> points;
@@ -28,26 +31,36 @@ CostModel known() {
         for (const std::int64_t outputs : {std::int64_t{1}, std::min<std::int64_t>(rows, 8)}) {
             PassShape pass = rows_at(Tokens{0}, rows, true);
             pass.outputs = outputs;
-            points.push_back({.pass = pass, .ms = base::to_ms(cost_of(static_cast<std::size_t>(rows)))});
+            points.push_back(
+                {.pass = pass, .ms = base::to_ms(cost_of(static_cast<std::size_t>(rows)))});
         }
     return CostModel::fit(std::move(points)).value();
 }
 
 struct Paced {
-    explicit Paced(const EngineOptions& options) : backend(Tokens{1024}, 8, Tokens{4096}), engine(backend, options) {}
+    explicit Paced(const EngineOptions& options)
+        : backend(Tokens{1024}, 8, Tokens{4096}), engine(backend, options) {}
 
     void ask(SequenceId id, const std::string& prompt, std::int64_t max_tokens) {
-        engine.submit(now, {.id = id, .arrived = now, .prompt = prompt, .sampling = {.temperature = 0}, .max_tokens = Tokens{max_tokens}}, events);
+        engine.submit(now,
+                      {.id = id,
+                       .arrived = now,
+                       .prompt = prompt,
+                       .sampling = {.temperature = 0},
+                       .max_tokens = Tokens{max_tokens}},
+                      events);
         backend.answers[prompt] = std::string(500, 'x');
     }
     bool step() {
         if (!engine.plan(now, events)) return false;
         engine.compute();
-        now += std::chrono::duration_cast<base::Duration>(cost_of(backend.rows_of_steps.back()) * noise());
+        now += std::chrono::duration_cast<base::Duration>(cost_of(backend.rows_of_steps.back()) *
+                                                          noise());
         engine.commit(now, events);
         return true;
     }
-    /// Seven answers run; then a prompt of 900 tokens comes. The longest gap of the seven from there until it is computed.
+    /// Seven answers run; then a prompt of 900 tokens comes. The longest gap of the seven from
+    /// there until it is computed.
     base::Duration longest_gap() {
         for (SequenceId id = 1; id <= 7; ++id) ask(id, std::string(id, 'p') + "\n", 400);
         for (int i = 0; i < 60; ++i) step();

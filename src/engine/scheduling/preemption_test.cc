@@ -1,5 +1,6 @@
-// Small pools, many answers: every mode of admission, by swap and by recompute, ends every answer whole and accounts for every
-// block and byte. The model gives each prompt its answer whatever else it serves, so a lost or doubled token shows in the text.
+// Small pools, many answers: every mode of admission, by swap and by recompute, ends every answer
+// whole and accounts for every block and byte. The model gives each prompt its answer whatever else
+// it serves, so a lost or doubled token shows in the text.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -22,13 +23,17 @@ using base::Instant;
 using base::Tokens;
 using namespace std::chrono_literals;
 
-constexpr std::array kModes = {AdmissionMode::kReserve, AdmissionMode::kForecast, AdmissionMode::kEager};
+constexpr std::array kModes = {AdmissionMode::kReserve, AdmissionMode::kForecast,
+                               AdmissionMode::kEager};
 
 struct Served {
-    Served(Tokens window, std::int64_t sequences, Tokens pool, AdmissionMode mode, base::Bytes host = kDefaultHostMemory)
-        : backend(window, sequences, pool), engine(backend, {.max_queue = 10'000, .admission = mode, .host_memory = host}) {}
+    Served(Tokens window, std::int64_t sequences, Tokens pool, AdmissionMode mode,
+           base::Bytes host = kDefaultHostMemory)
+        : backend(window, sequences, pool),
+          engine(backend, {.max_queue = 10'000, .admission = mode, .host_memory = host}) {}
 
-    void ask(SequenceId id, const std::string& prompt, std::int64_t max_tokens, Submission submission = {}) {
+    void ask(SequenceId id, const std::string& prompt, std::int64_t max_tokens,
+             Submission submission = {}) {
         submission.id = id;
         submission.arrived = now;
         submission.prompt = prompt;
@@ -53,15 +58,21 @@ struct Served {
         EXPECT_TRUE(engine.idle()) << engine.occupancy().waiting << " wait and nothing runs";
         EXPECT_EQ(backend.cells(), 0);
         EXPECT_EQ(engine.pool().free(), engine.pool().total());
-        EXPECT_EQ(engine.occupancy().host_used, engine.occupancy().host_prefixes) << "paused answers hold nothing";
+        EXPECT_EQ(engine.occupancy().host_used, engine.occupancy().host_prefixes)
+            << "paused answers hold nothing";
     }
-    int pauses() const { return static_cast<int>(engine.occupancy().swaps + engine.occupancy().recomputes); }
+    int pauses() const {
+        return static_cast<int>(engine.occupancy().swaps + engine.occupancy().recomputes);
+    }
     void read() {
-        for (const EngineEvent& event : std::exchange(events, {})) std::visit([&](const auto& what) { on(what); }, event);
+        for (const EngineEvent& event : std::exchange(events, {}))
+            std::visit([&](const auto& what) { on(what); }, event);
     }
     void on(const Refused& event) { ends[event.id] = event.end; }
     void on(const PromptShown&) {}
-    void on(const Admitted& event) { EXPECT_EQ(++admitted[event.id], 1) << "a pause is no second admission"; }
+    void on(const Admitted& event) {
+        EXPECT_EQ(++admitted[event.id], 1) << "a pause is no second admission";
+    }
     void on(const Produced& event) { texts[event.id] += event.text; }
     void on(const Ended& event) {
         EXPECT_FALSE(ends.contains(event.id));
@@ -83,7 +94,8 @@ constexpr base::Bytes kNoHost{0};
 
 /// Two answers of 50 tokens in a pool of one window of 64.
 struct TwoInAPoolForOne : Served {
-    explicit TwoInAPoolForOne(base::Bytes host = kDefaultHostMemory) : Served(Tokens{64}, 2, Tokens{64}, AdmissionMode::kEager, host) {
+    explicit TwoInAPoolForOne(base::Bytes host = kDefaultHostMemory)
+        : Served(Tokens{64}, 2, Tokens{64}, AdmissionMode::kEager, host) {
         backend.answers["a\n"] = std::string(50, 'a');
         backend.answers["b\n"] = std::string(50, 'b');
         ask(1, "a\n", 60);
@@ -97,11 +109,13 @@ TEST(Preemption, EagerAdmissionPausesTheNewestAndItsAnswerIsWholeAllTheSame) {
         run.run();
         EXPECT_EQ(run.texts[1], std::string(50, 'a'));
         EXPECT_EQ(run.texts[2], std::string(50, 'b'));
-        EXPECT_EQ(run.ends[1].numbers.swaps + run.ends[1].numbers.recomputes, 0) << "the older one goes on";
+        EXPECT_EQ(run.ends[1].numbers.swaps + run.ends[1].numbers.recomputes, 0)
+            << "the older one goes on";
         EXPECT_GE(run.ends[2].numbers.swaps, host == kNoHost ? 0 : 1);
         EXPECT_GE(run.ends[2].numbers.recomputes, host == kNoHost ? 1 : 0);
         EXPECT_GT(run.ends[2].numbers.paused, 0ms);
-        EXPECT_EQ(run.ends[2].numbers.kv_bytes_peak, base::Bytes{10 * 52}) << "what it held before it was paused counts";
+        EXPECT_EQ(run.ends[2].numbers.kv_bytes_peak, base::Bytes{10 * 52})
+            << "what it held before it was paused counts";
         EXPECT_EQ(run.ends[2].cause, Cause::kNaturalEnd);
         const Occupancy now = run.engine.occupancy();
         EXPECT_EQ(now.swapped_in, now.swapped_out);
@@ -132,7 +146,8 @@ TEST(Preemption, ARestoreThatFailsFallsBackToComputingWithTheSameText) {
 
 TEST(Preemption, AnInteractiveRequestPausesABatchAnswerAndNotOneOfItsOwnClass) {
     Served run(Tokens{64}, 2, Tokens{128}, AdmissionMode::kReserve);
-    for (const char* prompt : {"a\n", "b\n", "c\n", "d\n"}) run.backend.answers[prompt] = std::string(40, prompt[0]);
+    for (const char* prompt : {"a\n", "b\n", "c\n", "d\n"})
+        run.backend.answers[prompt] = std::string(40, prompt[0]);
     run.ask(1, "a\n", 60, {.priority = Priority::kBatch});
     run.ask(2, "b\n", 60, {.priority = Priority::kInteractive});
     for (int i = 0; i < 5; ++i) run.step();
@@ -142,7 +157,8 @@ TEST(Preemption, AnInteractiveRequestPausesABatchAnswerAndNotOneOfItsOwnClass) {
     run.ask(4, "d\n", 60, {.priority = Priority::kInteractive});
     EXPECT_FALSE(run.admitted.contains(4)) << "nobody of its own class makes way";
     run.run();
-    for (SequenceId id = 1; id <= 4; ++id) EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
+    for (SequenceId id = 1; id <= 4; ++id)
+        EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
     EXPECT_EQ(run.ends[1].numbers.swaps, 1);
 }
 
@@ -162,7 +178,8 @@ TEST(Preemption, ABatchAnswerThatWaitedLongIsNotPassedForEver) {
 
 TEST(Preemption, ADeadlineMakesUrgentAndEndsOnlyTheAnswerThatAskedForThat) {
     Served run(Tokens{64}, 1, Tokens{64}, AdmissionMode::kReserve);
-    for (const char* prompt : {"a\n", "b\n", "c\n"}) run.backend.answers[prompt] = std::string(40, prompt[0]);
+    for (const char* prompt : {"a\n", "b\n", "c\n"})
+        run.backend.answers[prompt] = std::string(40, prompt[0]);
     run.ask(1, "a\n", 60);
     run.ask(2, "b\n", 60);
     run.ask(3, "c\n", 60, {.deadline = 500ms});
@@ -186,7 +203,8 @@ TEST(Preemption, ADeadlineMakesUrgentAndEndsOnlyTheAnswerThatAskedForThat) {
 
 TEST(Preemption, TheClientThatWasServedLeastGoesFirst) {
     Served run(Tokens{64}, 1, Tokens{64}, AdmissionMode::kReserve);
-    for (SequenceId id = 1; id <= 10; ++id) run.ask(id, fmt::format("{}\n", id), 60, {.client = "many"});
+    for (SequenceId id = 1; id <= 10; ++id)
+        run.ask(id, fmt::format("{}\n", id), 60, {.client = "many"});
     run.ask(11, "x\n", 60, {.client = "one"});
     while (run.admitted.size() < 3) run.step();
     EXPECT_TRUE(run.admitted.contains(11)) << "ten requests of another client came before it";
@@ -206,7 +224,8 @@ TEST(Preemption, AForecastLearnsFromTheAnswersThatEnded) {
     run.ask(0, "0\n", 120);
     run.ask(1, "1\n", 120);
     run.step();
-    EXPECT_EQ(run.engine.occupancy().running, 2) << "nothing is known yet: half of the limit is expected of each";
+    EXPECT_EQ(run.engine.occupancy().running, 2)
+        << "nothing is known yet: half of the limit is expected of each";
     run.run();
     for (SequenceId id = 2; id < 40; ++id) run.ask(id, fmt::format("{}\n", id), 120);
     run.step();
@@ -230,14 +249,17 @@ const std::string kSystem = std::string(64, 's');
 
 TEST(SharedBeginning, WhatSeveralAnswersBeginWithIsComputedAndKeptOnce) {
     Served run(Tokens{128}, 4, Tokens{208}, AdmissionMode::kReserve);
-    for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+    for (const char* tail : {"a\n", "b\n", "c\n"})
+        run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
     std::int64_t most = 0;
-    for (SequenceId id = 1; id <= 3; ++id) run.ask(id, kSystem + std::string(1, static_cast<char>('a' + id - 1)) + "\n", 45);
+    for (SequenceId id = 1; id <= 3; ++id)
+        run.ask(id, kSystem + std::string(1, static_cast<char>('a' + id - 1)) + "\n", 45);
     while (run.step()) most = std::max(most, run.engine.occupancy().running);
     EXPECT_EQ(most, 3) << "each would need 112 of 208 tokens for itself";
     EXPECT_EQ(run.backend.shares, 2);
     EXPECT_EQ(run.pauses(), 0);
-    const auto rows = std::accumulate(run.backend.rows_of_steps.begin(), run.backend.rows_of_steps.end(), std::size_t{0});
+    const auto rows = std::accumulate(run.backend.rows_of_steps.begin(),
+                                      run.backend.rows_of_steps.end(), std::size_t{0});
     EXPECT_EQ(rows, 64U + 3 * (2 + 40)) << "the beginning once, then each tail and answer";
     for (SequenceId id = 1; id <= 3; ++id) {
         EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
@@ -272,27 +294,32 @@ TEST(SharedBeginning, NobodyWaitsForAnAnswerOfALowerClassToComputeIt) {
 TEST(SharedBeginning, ItOutlivesTheAnswerThatComputedIt) {
     for (const base::Bytes host : {kDefaultHostMemory, kNoHost}) {
         Served run(Tokens{128}, 2, Tokens{256}, AdmissionMode::kEager, host);
-        for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+        for (const char* tail : {"a\n", "b\n", "c\n"})
+            run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
         run.ask(1, kSystem + "a\n", 45, {.priority = Priority::kBatch});
         run.step();
         run.ask(2, kSystem + "b\n", 45);
         for (int i = 0; i < 5; ++i) run.step();
         EXPECT_EQ(run.backend.shares, 1);
-        run.ask(3, kSystem + "c\n", 45, {.priority = Priority::kInteractive});  // takes the place of the first
+        run.ask(3, kSystem + "c\n", 45,
+                {.priority = Priority::kInteractive});  // takes the place of the first
         run.run();
         EXPECT_EQ(run.ends[1].numbers.swaps + run.ends[1].numbers.recomputes, 1);
-        for (SequenceId id = 1; id <= 3; ++id) EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
+        for (SequenceId id = 1; id <= 3; ++id)
+            EXPECT_EQ(run.texts[id], std::string(40, static_cast<char>('a' + id - 1)));
     }
 }
 
-/// What the others have stays, and is found again: in the cells of one that runs, or in the copy of one that ended; else all is
-/// computed again.
+/// What the others have stays, and is found again: in the cells of one that runs, or in the copy of
+/// one that ended; else all is computed again.
 TEST(SharedBeginning, AnAnswerThatIsPausedCopiesOnlyWhatIsItsOwn) {
     enum class Then { kOtherRuns, kOtherEnded, kOtherEndedAndIsForgotten };
     for (const Then then : {Then::kOtherRuns, Then::kOtherEnded, Then::kOtherEndedAndIsForgotten}) {
         const bool forgotten = then == Then::kOtherEndedAndIsForgotten;
-        Served run(Tokens{128}, 2, Tokens{256}, AdmissionMode::kEager, forgotten ? base::Bytes{200} : kDefaultHostMemory);  // 20 tokens of 10 bytes
-        for (const char* tail : {"a\n", "b\n", "c\n"}) run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
+        Served run(Tokens{128}, 2, Tokens{256}, AdmissionMode::kEager,
+                   forgotten ? base::Bytes{200} : kDefaultHostMemory);  // 20 tokens of 10 bytes
+        for (const char* tail : {"a\n", "b\n", "c\n"})
+            run.backend.answers[kSystem + tail] = std::string(40, tail[0]);
         run.ask(1, kSystem + "a\n", then == Then::kOtherRuns ? 45 : 20);
         run.step();
         run.ask(2, kSystem + "b\n", 45, {.priority = Priority::kBatch});
@@ -300,7 +327,8 @@ TEST(SharedBeginning, AnAnswerThatIsPausedCopiesOnlyWhatIsItsOwn) {
         ASSERT_EQ(run.backend.shares, 1);
         const auto in_kv = run.engine.occupancy().kv_used;
         run.backend.answers["urgent\n"] = std::string(then == Then::kOtherRuns ? 5 : 40, 'u');
-        run.ask(3, "urgent\n", 45, {.priority = Priority::kInteractive});  // takes the place of the second
+        run.ask(3, "urgent\n", 45,
+                {.priority = Priority::kInteractive});  // takes the place of the second
         run.step();
         const std::int64_t copied = run.engine.occupancy().host_used.count / 10;
         EXPECT_GT(copied, 0);
@@ -314,28 +342,37 @@ TEST(SharedBeginning, AnAnswerThatIsPausedCopiesOnlyWhatIsItsOwn) {
     }
 }
 
-/// Pools of exactly one largest answer, a little more, and a quarter more; random prompts, limits, arrivals and cancellations.
-/// Classes, deadlines and clients mixed; host memory for all, some or none of the pauses.
+/// Pools of exactly one largest answer, a little more, and a quarter more; random prompts, limits,
+/// arrivals and cancellations. Classes, deadlines and clients mixed; host memory for all, some or
+/// none of the pauses.
 void every_answer_ends_whole(AdmissionMode mode, double size) {
     constexpr Tokens kWindow{128};
-    const Tokens pool{static_cast<std::int64_t>(size * 128) / kBlockTokens.count * kBlockTokens.count};
+    const Tokens pool{static_cast<std::int64_t>(size * 128) / kBlockTokens.count *
+                      kBlockTokens.count};
     rc::check(fmt::format("{} with a pool of {} tokens", to_string(mode), pool.count), [&] {
-        Served run(kWindow, 8, pool, mode, base::Bytes{*rc::gen::element<std::int64_t>(0, 600, 1'000'000)});
+        Served run(kWindow, 8, pool, mode,
+                   base::Bytes{*rc::gen::element<std::int64_t>(0, 600, 1'000'000)});
         run.backend.fail_restores = *rc::gen::element(0, 0, 3);
         const int answers = *rc::gen::inRange(1, 40);
         std::map<SequenceId, std::pair<std::string, std::int64_t>> asked;
         std::map<SequenceId, bool> cancelled;
         for (SequenceId id = 1; std::cmp_less_equal(id, answers); ++id) {
-            const std::string prompt = fmt::format("{}{}\n", std::string(static_cast<std::size_t>(*rc::gen::inRange(0, 60)), 'p'), id);
-            const std::int64_t limit = *rc::gen::inRange<std::int64_t>(1, kWindow.count - std::ssize(prompt));
+            const std::string prompt = fmt::format(
+                "{}{}\n", std::string(static_cast<std::size_t>(*rc::gen::inRange(0, 60)), 'p'), id);
+            const std::int64_t limit =
+                *rc::gen::inRange<std::int64_t>(1, kWindow.count - std::ssize(prompt));
             asked[id] = {prompt, limit};
-            Submission submission{.priority = static_cast<Priority>(*rc::gen::inRange(0, 3)), .client = std::string(1, *rc::gen::element('x', 'y'))};
-            if (*rc::gen::inRange(0, 4) == 0) submission.deadline = std::chrono::milliseconds(*rc::gen::inRange(1, 1000));
+            Submission submission{.priority = static_cast<Priority>(*rc::gen::inRange(0, 3)),
+                                  .client = std::string(1, *rc::gen::element('x', 'y'))};
+            if (*rc::gen::inRange(0, 4) == 0)
+                submission.deadline = std::chrono::milliseconds(*rc::gen::inRange(1, 1000));
             run.ask(id, prompt, limit, std::move(submission));
             for (int steps = *rc::gen::inRange(0, 12); steps > 0; --steps) run.step();
-            if (const SequenceId victim = *rc::gen::inRange<SequenceId>(1, 10 * id); victim <= id && !run.ends.contains(victim)) {
+            if (const SequenceId victim = *rc::gen::inRange<SequenceId>(1, 10 * id);
+                victim <= id && !run.ends.contains(victim)) {
                 cancelled[victim] = true;
-                run.engine.cancel(run.now += 1ms, victim, Cause::kClientCancelled, "left", run.events);
+                run.engine.cancel(run.now += 1ms, victim, Cause::kClientCancelled, "left",
+                                  run.events);
                 run.read();
             }
         }
@@ -349,7 +386,8 @@ void every_answer_ends_whole(AdmissionMode mode, double size) {
             }
             RC_ASSERT(run.texts[id] == whole.substr(0, static_cast<std::size_t>(what.second)));
             const bool limited = std::ssize(whole) >= what.second;
-            RC_ASSERT(run.ends[id].cause == Cause::kNaturalEnd || (limited && run.ends[id].cause == Cause::kTokenLimit));
+            RC_ASSERT(run.ends[id].cause == Cause::kNaturalEnd ||
+                      (limited && run.ends[id].cause == Cause::kTokenLimit));
         }
     });
 }
@@ -364,7 +402,8 @@ TEST(Preemption, EveryAnswerEndsWholeInAPoolAQuarterLarger) {
     for (const AdmissionMode mode : kModes) every_answer_ends_whole(mode, 1.25);
 }
 
-/// Bounded: each pause for memory asks for twice the headroom of the one before, and a pool of 24 blocks is doubled up soon.
+/// Bounded: each pause for memory asks for twice the headroom of the one before, and a pool of 24
+/// blocks is doubled up soon.
 TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
     constexpr SequenceId kAnswers = 1000;  // 10 000 were tried too: the same, in a minute
     constexpr int kMostPauses = 8;
@@ -378,8 +417,11 @@ TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
                 while (id < kAnswers) {
                     while (id < kAnswers && run.engine.occupancy().waiting < 20) {
                         ++id;
-                        const std::string prompt = fmt::format("{}{}\n", std::string(random.below(40), 'p'), id);
-                        run.ask(id, prompt, 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(127 - std::ssize(prompt)))));
+                        const std::string prompt =
+                            fmt::format("{}{}\n", std::string(random.below(40), 'p'), id);
+                        run.ask(id, prompt,
+                                1 + static_cast<std::int64_t>(random.below(
+                                        static_cast<std::uint64_t>(127 - std::ssize(prompt)))));
                     }
                     ASSERT_TRUE(run.step());
                 }
@@ -395,8 +437,11 @@ TEST(Preemption, ThousandsOfAnswersInEachModeAndPoolLoseNothing) {
                 EXPECT_LE(most, kMostPauses);
                 EXPECT_GT(run.backend.shares, 0);
                 appends += run.backend.appends;
-                fmt::print("{} by {} with {} tokens: {} steps for {} tokens, {} pauses, at most {} of one answer\n", to_string(mode),
-                           host == kNoHost ? "recompute" : "swap", blocks * kBlockTokens.count, run.steps, tokens, run.pauses(), most);
+                fmt::print(
+                    "{} by {} with {} tokens: {} steps for {} tokens, {} pauses, at most {} of one "
+                    "answer\n",
+                    to_string(mode), host == kNoHost ? "recompute" : "swap",
+                    blocks * kBlockTokens.count, run.steps, tokens, run.pauses(), most);
             }
     EXPECT_GT(appends, 0) << "of answers that left a shared beginning behind";
 }

@@ -11,11 +11,16 @@ namespace fullstop::engine {
 using base::Bytes;
 using base::Tokens;
 
-Tokens common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) { return {std::ranges::mismatch(a, b).in1 - a.begin()}; }
+Tokens common_beginning(std::span<const TokenId> a, std::span<const TokenId> b) {
+    return {std::ranges::mismatch(a, b).in1 - a.begin()};
+}
 
-bool worth_copying(Tokens length, Tokens copied) { return length >= kLeastPrefix && length * kMostCopiedPerReused >= copied; }
+bool worth_copying(Tokens length, Tokens copied) {
+    return length >= kLeastPrefix && length * kMostCopiedPerReused >= copied;
+}
 
-Tokens PrefixCache::usable(const Entry& entry, const std::string& client, std::span<const TokenId> tokens) {
+Tokens PrefixCache::usable(const Entry& entry, const std::string& client,
+                           std::span<const TokenId> tokens) {
     if (entry.client != client) return {};
     const Tokens common = common_beginning(entry.tokens, tokens);
     return worth_copying(common, Tokens{std::ssize(entry.tokens)}) ? common : Tokens{};
@@ -32,7 +37,8 @@ PrefixCache::Match PrefixCache::find(const std::string& client, std::span<const 
     Tokens length;
     for (auto at = entries_.begin(); at != entries_.end(); ++at)
         if (const Tokens common = usable(*at, client, tokens);
-            common > length || (common.count > 0 && common == length && at->tokens.size() < best->tokens.size()))
+            common > length ||
+            (common.count > 0 && common == length && at->tokens.size() < best->tokens.size()))
             best = at, length = common;
     if (best == entries_.end()) return {};
     entries_.splice(entries_.begin(), entries_, best);
@@ -42,7 +48,9 @@ PrefixCache::Match PrefixCache::find(const std::string& client, std::span<const 
 void PrefixCache::add(Entry entry) {
     for (auto at = entries_.begin(); at != entries_.end();) {
         const auto next = std::next(at);
-        if (at->client == entry.client && std::cmp_equal(common_beginning(at->tokens, entry.tokens).count, at->tokens.size())) drop(at);
+        if (at->client == entry.client &&
+            std::cmp_equal(common_beginning(at->tokens, entry.tokens).count, at->tokens.size()))
+            drop(at);
         at = next;
     }
     const Bytes size{std::ssize(entry.snapshot)};

@@ -1,9 +1,10 @@
-// KV of answers that ended, kept in host memory for requests that begin with the same tokens: the next turn of a chat, the
-// same system prompt, the same question again.
+// KV of answers that ended, kept in host memory for requests that begin with the same tokens: the
+// next turn of a chat, the same system prompt, the same question again.
 //
-// What is reused is what would be computed again, so it changes no text. It is only handed to the client whose it was: how
-// fast an answer begins would else tell one user what another has asked. The oldest entry goes first, and everything goes
-// before an answer that has to be paused finds no host memory.
+// What is reused is what would be computed again, so it changes no text. It is only handed to the
+// client whose it was: how fast an answer begins would else tell one user what another has asked.
+// The oldest entry goes first, and everything goes before an answer that has to be paused finds no
+// host memory.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ public:
     PrefixCache(const PrefixCache&) = delete;
     PrefixCache& operator=(const PrefixCache&) = delete;
 
-    /// The entry that shares most, if any, and is worth its copy; of several the shortest. It is the newest from now on.
+    /// The entry that shares most, if any, and is worth its copy; of several the shortest. It is
+    /// the newest from now on.
     Match find(const std::string& client, std::span<const TokenId> tokens);
     /// What find() would find.
     base::Tokens longest(const std::string& client, std::span<const TokenId> tokens) const;
@@ -52,7 +54,8 @@ public:
     std::size_t entries() const { return entries_.size(); }
 
 private:
-    static base::Tokens usable(const Entry& entry, const std::string& client, std::span<const TokenId> tokens);
+    static base::Tokens usable(const Entry& entry, const std::string& client,
+                               std::span<const TokenId> tokens);
     void drop(std::list<Entry>::iterator at);
 
     HostMemory& host_;

@@ -1,4 +1,5 @@
-// What ended serves as the beginning of what comes: the same texts, fewer rows, within its budget, and nobody else's.
+// What ended serves as the beginning of what comes: the same texts, fewer rows, within its budget,
+// and nobody else's.
 #include "engine/scheduling/prefix_cache.h"
 
 #include <gtest/gtest.h>
@@ -17,10 +18,14 @@ using base::Bytes;
 using base::Tokens;
 using namespace std::chrono_literals;
 
-PrefixCache::Entry entry(const std::string& text, std::size_t bytes, const std::string& client = "") {
-    return {.client = client, .tokens = {text.begin(), text.end()}, .snapshot = std::vector<std::byte>(bytes)};
+PrefixCache::Entry entry(const std::string& text, std::size_t bytes,
+                         const std::string& client = "") {
+    return {.client = client,
+            .tokens = {text.begin(), text.end()},
+            .snapshot = std::vector<std::byte>(bytes)};
 }
-PrefixCache::Match find(PrefixCache& cache, const std::string& text, const std::string& client = "") {
+PrefixCache::Match find(PrefixCache& cache, const std::string& text,
+                        const std::string& client = "") {
     return cache.find(client, std::vector<TokenId>(text.begin(), text.end()));
 }
 
@@ -48,7 +53,8 @@ TEST(PrefixCache, OfSeveralThatShareAsMuchTheShortestIsCopied) {
     for (const bool shortest_first : {true, false}) {
         HostMemory host(Bytes{100});
         PrefixCache cache(host);
-        const std::string first = kStart + (shortest_first ? "a" : "bbbb"), second = kStart + (shortest_first ? "bbbb" : "a");
+        const std::string first = kStart + (shortest_first ? "a" : "bbbb"),
+                          second = kStart + (shortest_first ? "bbbb" : "a");
         cache.add(entry(first, 10));
         cache.add(entry(second, 10));
         EXPECT_EQ(find(cache, kStart + "c").entry->tokens.size(), kStart.size() + 1);
@@ -91,7 +97,9 @@ struct Chat {
         return texts[id];
     }
     void start(SequenceId id, const std::string& prompt, const std::string& client = "") {
-        engine.submit(now += 1ms, {.id = id, .prompt = prompt, .sampling = {.temperature = 0}, .client = client}, events);
+        engine.submit(
+            now += 1ms,
+            {.id = id, .prompt = prompt, .sampling = {.temperature = 0}, .client = client}, events);
     }
     bool step() {
         const bool more = engine.plan(now += 1ms, events);
@@ -100,13 +108,19 @@ struct Chat {
             engine.commit(now += 1ms, events);
         }
         for (const EngineEvent& event : std::exchange(events, {})) {
-            if (const auto* produced = std::get_if<Produced>(&event)) texts[produced->id] += produced->text;
-            if (const auto* ended = std::get_if<Ended>(&event)) texts[ended->id] += ended->text, cached[ended->id] = ended->end.numbers.cached_tokens;
+            if (const auto* produced = std::get_if<Produced>(&event))
+                texts[produced->id] += produced->text;
+            if (const auto* ended = std::get_if<Ended>(&event))
+                texts[ended->id] += ended->text,
+                    cached[ended->id] = ended->end.numbers.cached_tokens;
         }
         EXPECT_EQ(engine.occupancy().kv_used.count, backend.cells());
         return more;
     }
-    std::size_t rows() const { return std::accumulate(backend.rows_of_steps.begin(), backend.rows_of_steps.end(), std::size_t{0}); }
+    std::size_t rows() const {
+        return std::accumulate(backend.rows_of_steps.begin(), backend.rows_of_steps.end(),
+                               std::size_t{0});
+    }
 
     TestBackend backend{Tokens{256}, 4};
     Engine engine;

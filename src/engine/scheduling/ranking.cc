@@ -1,4 +1,5 @@
-// Counters live as long as their clients have answers here: a client that was away starts where the least served one stands.
+// Counters live as long as their clients have answers here: a client that was away starts where the
+// least served one stands.
 #include "engine/scheduling/ranking.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ constexpr double kReadWeight = 1, kMadeWeight = 2;  // as in the paper
 
 Standing Ranking::of(const Sequence& sequence, base::Instant now) const {
     const auto aged = static_cast<std::int64_t>((now - sequence.arrived) / kAgeing);
-    Standing out{.level = static_cast<int>(std::max<std::int64_t>(-1, static_cast<std::int64_t>(sequence.priority) - aged)),
+    Standing out{.level = static_cast<int>(std::max<std::int64_t>(
+                     -1, static_cast<std::int64_t>(sequence.priority) - aged)),
                  .due = base::Instant::max(),
                  .served = 0,
                  .rank = sequence.rank};
@@ -35,12 +37,16 @@ void Ranking::arrived(const std::string& client) {
         return;
     }
     double least = floor_;
-    if (!clients_.empty()) least = std::ranges::min_element(clients_, {}, [](const auto& entry) { return entry.second.served; })->second.served;
+    if (!clients_.empty())
+        least = std::ranges::min_element(clients_, {}, [](const auto& entry) {
+                    return entry.second.served;
+                })->second.served;
     clients_[client] = {.live = 1, .served = least};
 }
 
 void Ranking::charge(const std::string& client, base::Tokens read, base::Tokens made) {
-    clients_.at(client).served += kReadWeight * static_cast<double>(read.count) + kMadeWeight * static_cast<double>(made.count);
+    clients_.at(client).served += kReadWeight * static_cast<double>(read.count) +
+                                  kMadeWeight * static_cast<double>(made.count);
 }
 
 void Ranking::ended(const std::string& client) {

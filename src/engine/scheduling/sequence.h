@@ -1,6 +1,6 @@
-// One answer while the engine holds it: its tokens, what of them is in KV, and its own sampler and text.
-// Owned by Engine: queued, prefilling, decoding; when memory or a place is short, back to the queue with all its tokens and
-// perhaps a snapshot of its KV (a pause).
+// One answer while the engine holds it: its tokens, what of them is in KV, and its own sampler and
+// text. Owned by Engine: queued, prefilling, decoding; when memory or a place is short, back to the
+// queue with all its tokens and perhaps a snapshot of its KV (a pause).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,8 @@ struct Sequence {
     std::optional<base::Duration> deadline{};  ///< from arrival
     std::optional<OnDeadline> on_deadline{};
     std::string client{};
-    base::Tokens known_beginning{};                 ///< of its prompt: will be in memory when its turn comes, as it looked when it came
+    base::Tokens known_beginning{};  ///< of its prompt: will be in memory when its turn comes, as
+                                     ///< it looked when it came
     std::optional<base::Duration> ttft_estimate{};  ///< from arrival, made when it came
     bool demoted = false;                           ///< it came with a higher class than it has
     std::optional<base::Instant> admitted{}, first_token{}, last_token{};
@@ -43,8 +44,8 @@ struct Sequence {
     base::Duration paused{};  ///< in all, until the next token came
     int swaps = 0, recomputes = 0;
     base::Tokens resumed_at{};  ///< its length when it was resumed last
-    /// While it is paused, the snapshot holds its tokens from `snapshot_from` (others had those before it in KV, too) up to
-    /// `in_snapshot`.
+    /// While it is paused, the snapshot holds its tokens from `snapshot_from` (others had those
+    /// before it in KV, too) up to `in_snapshot`.
     base::Tokens snapshot_from{}, in_snapshot{};
     std::vector<std::byte> snapshot{};
 
@@ -52,7 +53,9 @@ struct Sequence {
     base::Tokens output() const { return length() - prompt; }
     base::Tokens worst_case() const { return prompt + limit; }
     int pauses() const { return swaps + recomputes; }
-    std::optional<base::Instant> due() const { return deadline ? std::optional(arrived + *deadline) : std::nullopt; }
+    std::optional<base::Instant> due() const {
+        return deadline ? std::optional(arrived + *deadline) : std::nullopt;
+    }
     bool decoding() const { return in_kv.count > 0 && missing().count == 1; }
     base::Tokens missing() const { return length() - in_kv; }  ///< rows until its next logits
 };

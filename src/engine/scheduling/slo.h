@@ -1,6 +1,6 @@
-// What becomes of a request whose first token is not expected within the target: nothing, a lower class, or a refusal at
-// once, so that its client can go elsewhere. Only load is held against a request: what would miss the target on an idle
-// server too is served.
+// What becomes of a request whose first token is not expected within the target: nothing, a lower
+// class, or a refusal at once, so that its client can go elsewhere. Only load is held against a
+// request: what would miss the target on an idle server too is served.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Targets for first tokens: only load is held against a request, and what is refused is told when to come again.
+// Targets for first tokens: only load is held against a request, and what is refused is told when
+// to come again.
 #include "engine/scheduling/slo.h"
 
 #include <gmock/gmock.h>
@@ -32,21 +33,33 @@ CostModel known() {
 }
 
 struct Targeted {
-    explicit Targeted(SloPolicy policy, std::optional<CostModel> cost = known(), Duration target = 500ms)
-        : backend(Tokens{1024}, 4, Tokens{4096}), engine(backend, {.ttft_target = target, .slo_policy = policy, .cost = std::move(cost)}) {}
+    explicit Targeted(SloPolicy policy, std::optional<CostModel> cost = known(),
+                      Duration target = 500ms)
+        : backend(Tokens{1024}, 4, Tokens{4096}),
+          engine(backend, {.ttft_target = target, .slo_policy = policy, .cost = std::move(cost)}) {}
 
-    void ask(SequenceId id, std::int64_t prompt, std::int64_t output, Priority priority = Priority::kNormal, std::int64_t shared = 0) {
+    void ask(SequenceId id, std::int64_t prompt, std::int64_t output,
+             Priority priority = Priority::kNormal, std::int64_t shared = 0) {
         const std::string text = std::string(static_cast<std::size_t>(shared), 's') +
-                                 std::string(static_cast<std::size_t>(prompt - shared) - 1, static_cast<char>('a' + id % 26)) + "\n";
+                                 std::string(static_cast<std::size_t>(prompt - shared) - 1,
+                                             static_cast<char>('a' + id % 26)) +
+                                 "\n";
         backend.answers[text] = std::string(static_cast<std::size_t>(output) + 10, 'x');
-        engine.submit(now, {.id = id, .arrived = now, .prompt = text, .sampling = {.temperature = 0}, .max_tokens = Tokens{output}, .priority = priority},
+        engine.submit(now,
+                      {.id = id,
+                       .arrived = now,
+                       .prompt = text,
+                       .sampling = {.temperature = 0},
+                       .max_tokens = Tokens{output},
+                       .priority = priority},
                       events);
         read();
     }
     bool step() {
         if (!engine.plan(now, events)) return false;
         engine.compute();
-        now += std::chrono::milliseconds(10 + static_cast<std::int64_t>(backend.rows_of_steps.back()));
+        now +=
+            std::chrono::milliseconds(10 + static_cast<std::int64_t>(backend.rows_of_steps.back()));
         engine.commit(now, events);
         read();
         return true;
@@ -57,7 +70,8 @@ struct Targeted {
     }
     void read() {
         for (const EngineEvent& event : std::exchange(events, {})) {
-            if (const auto* refused = std::get_if<Refused>(&event)) refusals.emplace(refused->id, *refused);
+            if (const auto* refused = std::get_if<Refused>(&event))
+                refusals.emplace(refused->id, *refused);
             if (const auto* ended = std::get_if<Ended>(&event)) ends.emplace(ended->id, ended->end);
         }
     }
@@ -73,18 +87,21 @@ struct Targeted {
 TEST(Slo, AnIdleServerRefusesNobodyNotEvenWhoWillMissTheTarget) {
     Targeted host(SloPolicy::kRejectEarly);
     for (SequenceId id = 1; id <= 20; ++id) {
-        host.ask(id, 10 + 50 * static_cast<std::int64_t>(id % 18), 5);  // up to 860 rows: 900 ms alone
+        host.ask(id, 10 + 50 * static_cast<std::int64_t>(id % 18),
+                 5);  // up to 860 rows: 900 ms alone
         host.run();
     }
     EXPECT_TRUE(host.refusals.empty());
     EXPECT_EQ(host.ends.size(), 20U);
-    EXPECT_FALSE(host.ends.at(17).numbers.ttft_met.value()) << "860 tokens take longer than the target, and waiting would not help";
+    EXPECT_FALSE(host.ends.at(17).numbers.ttft_met.value())
+        << "860 tokens take longer than the target, and waiting would not help";
     EXPECT_TRUE(host.ends.at(1).numbers.ttft_met.value());
 }
 
 TEST(Slo, WhoWouldWaitTooLongIsRefusedAtOnceWithTheEstimateAndServedWhenTheLoadIsGone) {
     Targeted host(SloPolicy::kRejectEarly);
-    for (SequenceId id = 1; id <= 4; ++id) host.ask(id, 20, 300);  // all places, for 300 steps of 14 ms
+    for (SequenceId id = 1; id <= 4; ++id)
+        host.ask(id, 20, 300);  // all places, for 300 steps of 14 ms
     ASSERT_TRUE(host.refusals.empty());
     for (int i = 0; i < 5; ++i) host.step();
     host.ask(5, 20, 10);
@@ -92,7 +109,8 @@ TEST(Slo, WhoWouldWaitTooLongIsRefusedAtOnceWithTheEstimateAndServedWhenTheLoadI
     const Refused& refused = host.refusals.at(5);
     EXPECT_EQ(refused.code, "ttft_target");
     EXPECT_EQ(refused.end.cause, answer::Cause::kAdmissionRejected);
-    EXPECT_THAT(refused.end.detail, AllOf(HasSubstr("and the target is 0.5 s"), HasSubstr("4 answers are running and 0 requests wait")));
+    EXPECT_THAT(refused.end.detail, AllOf(HasSubstr("and the target is 0.5 s"),
+                                          HasSubstr("4 answers are running and 0 requests wait")));
     const Duration before = refused.retry_after.value();
     EXPECT_GT(before, 1s);
     EXPECT_LT(before, 5s);
@@ -163,17 +181,21 @@ TEST(Slo, WhenNothingIsKnownOfCostsNobodyIsRefused) {
 }
 
 TEST(Slo, ARefusalIsA503ThatNamesTheTargetAndNotTheQueue) {
-    const AnswerEnd end{answer::Cause::kAdmissionRejected, "its first token would come after about 9.0 s", {}};
+    const AnswerEnd end{
+        answer::Cause::kAdmissionRejected, "its first token would come after about 9.0 s", {}};
     ErrorWords words = error_words(end);
     EXPECT_EQ(words.status, 503);
     words.code = kMissesTarget;
-    const std::string body = error_body({.route = Route::kChat, .request_id = "r", .model = "m"}, end, words);
-    EXPECT_THAT(body, AllOf(HasSubstr("not taken on: its first token"), HasSubstr("\"code\":\"ttft_target\""), HasSubstr("\"demoted\":false")));
+    const std::string body =
+        error_body({.route = Route::kChat, .request_id = "r", .model = "m"}, end, words);
+    EXPECT_THAT(body, AllOf(HasSubstr("not taken on: its first token"),
+                            HasSubstr("\"code\":\"ttft_target\""), HasSubstr("\"demoted\":false")));
     EXPECT_EQ(body.find("queue was full"), std::string::npos);
 }
 
 TEST(Slo, WordsAreReadAndWritten) {
-    for (const SloPolicy policy : {SloPolicy::kIgnore, SloPolicy::kDemote, SloPolicy::kRejectEarly}) EXPECT_EQ(parse_slo_policy(to_string(policy)), policy);
+    for (const SloPolicy policy : {SloPolicy::kIgnore, SloPolicy::kDemote, SloPolicy::kRejectEarly})
+        EXPECT_EQ(parse_slo_policy(to_string(policy)), policy);
     EXPECT_EQ(parse_slo_policy("reject"), std::nullopt);
 }
 

@@ -1,6 +1,7 @@
-// Tokens that may be used within a time: by everybody, by one API key, on one route. What a request may come to is set
-// aside before it starts, and corrected by its usage when it ends, so that answers under way never overshoot. A request that
-// does not fit is refused before anything is sent; none is ever cut for a budget.
+// Tokens that may be used within a time: by everybody, by one API key, on one route. What a request
+// may come to is set aside before it starts, and corrected by its usage when it ends, so that
+// answers under way never overshoot. A request that does not fit is refused before anything is
+// sent; none is ever cut for a budget.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ public:
     const TokenWindow& limit() const { return limit_; }
 
     std::int64_t left(base::Instant now);
-    /// How long until `tokens` fit, if nothing else starts; absent: never, they exceed the limit itself.
+    /// How long until `tokens` fit, if nothing else starts; absent: never, they exceed the limit
+    /// itself.
     std::optional<base::Duration> until_fits(std::int64_t tokens, base::Instant now);
     void reserve(std::int64_t tokens) { reserved_ += tokens; }
     void settle(std::int64_t reserved, std::int64_t used, base::Instant now);
@@ -40,7 +42,8 @@ private:
 };
 
 /// Which budget, its size and what is left.
-std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left, std::int64_t tokens);
+std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left,
+                          std::int64_t tokens);
 
 class Budget {
 public:
@@ -53,10 +56,13 @@ public:
         std::optional<base::Duration> retry_after;  ///< absent: it can never fit
     };
     /// Nothing is set aside when it is refused.
-    std::optional<Refusal> reserve(const std::string& client, const std::string& route, std::int64_t tokens, base::Instant now);
-    void settle(const std::string& client, const std::string& route, std::int64_t reserved, std::int64_t used, base::Instant now);
+    std::optional<Refusal> reserve(const std::string& client, const std::string& route,
+                                   std::int64_t tokens, base::Instant now);
+    void settle(const std::string& client, const std::string& route, std::int64_t reserved,
+                std::int64_t used, base::Instant now);
     /// The same windows by their names in a store that several gateways share.
-    std::vector<SharedWindow> shared_windows(const std::string& client, const std::string& route) const;
+    std::vector<SharedWindow> shared_windows(const std::string& client,
+                                             const std::string& route) const;
     bool any() const { return limits_.overall || limits_.per_key || !limits_.routes.empty(); }
 
 private:
@@ -64,7 +70,8 @@ private:
         Window* window;
         std::string what;
     };
-    std::vector<Named> windows(const std::string& client, const std::string& route, base::Instant now);
+    std::vector<Named> windows(const std::string& client, const std::string& route,
+                               base::Instant now);
 
     Budgets limits_;
     std::optional<Window> overall_;

@@ -1,4 +1,5 @@
-// Windows of tokens: nothing overshoots, what was not used comes back, and a refusal says when to come again.
+// Windows of tokens: nothing overshoots, what was not used comes back, and a refusal says when to
+// come again.
 #include "gateway/budget/budget.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,8 @@ TEST(Budget, WhatIsReservedIsGoneAndWhatWasNotUsedComesBack) {
     EXPECT_FALSE(budget.reserve("a", "/v1", 600, kStart));
     const auto refusal = budget.reserve("b", "/v1", 600, kStart);
     ASSERT_TRUE(refusal);
-    EXPECT_THAT(refusal->words, HasSubstr("the budget of all is 1000 tokens in 60 s; 400 are left, and this request may come to 600"));
+    EXPECT_THAT(refusal->words, HasSubstr("the budget of all is 1000 tokens in 60 s; 400 are left, "
+                                          "and this request may come to 600"));
     EXPECT_TRUE(refusal->retry_after);
     budget.settle("a", "/v1", 600, 100, kStart + seconds(1));
     EXPECT_FALSE(budget.reserve("b", "/v1", 600, kStart + seconds(1)));
@@ -35,7 +37,8 @@ TEST(Budget, AWindowMovesOn) {
     ASSERT_TRUE(refusal && refusal->retry_after);
     EXPECT_NEAR(base::to_seconds(*refusal->retry_after), 30, 1.5);
     EXPECT_TRUE(budget.reserve("a", "/v1", 500, kStart + seconds(58)));
-    EXPECT_FALSE(budget.reserve("a", "/v1", 500, kStart + seconds(30) + *refusal->retry_after)) << "when it said it would fit";
+    EXPECT_FALSE(budget.reserve("a", "/v1", 500, kStart + seconds(30) + *refusal->retry_after))
+        << "when it said it would fit";
 }
 
 TEST(Budget, WhatIsLargerThanTheBudgetIsToldNotToComeAgain) {
@@ -47,14 +50,17 @@ TEST(Budget, WhatIsLargerThanTheBudgetIsToldNotToComeAgain) {
 }
 
 TEST(Budget, KeysAndRoutesAreCountedApart) {
-    Budget budget({.overall = {}, .per_key = TokenWindow{100, seconds(60)}, .routes = {{"/v1/completions", TokenWindow{150, seconds(60)}}}});
+    Budget budget({.overall = {},
+                   .per_key = TokenWindow{100, seconds(60)},
+                   .routes = {{"/v1/completions", TokenWindow{150, seconds(60)}}}});
     EXPECT_FALSE(budget.reserve("a", "/v1/completions", 100, kStart));
     EXPECT_TRUE(budget.reserve("a", "/v1/chat/completions", 1, kStart));
     EXPECT_FALSE(budget.reserve("b", "/v1/chat/completions", 100, kStart));
     const auto refusal = budget.reserve("c", "/v1/completions", 60, kStart);
     ASSERT_TRUE(refusal);
     EXPECT_THAT(refusal->words, HasSubstr("the budget of /v1/completions"));
-    EXPECT_FALSE(budget.reserve("c", "/v1/chat/completions", 100, kStart)) << "a refusal sets nothing aside in the other windows";
+    EXPECT_FALSE(budget.reserve("c", "/v1/chat/completions", 100, kStart))
+        << "a refusal sets nothing aside in the other windows";
 }
 
 TEST(Budget, AnotherConfigurationKeepsWhatWasUsed) {
@@ -65,8 +71,8 @@ TEST(Budget, AnotherConfigurationKeepsWhatWasUsed) {
     EXPECT_FALSE(budget.reserve("a", "/v1", 300, kStart));
 }
 
-/// Whatever comes and goes: what was used within any window never exceeds the limit, when no answer uses more than was
-/// reserved for it.
+/// Whatever comes and goes: what was used within any window never exceeds the limit, when no answer
+/// uses more than was reserved for it.
 RC_GTEST_PROP(BudgetProperty, NoWindowIsOvershot, ()) {
     const std::int64_t limit = *rc::gen::inRange(100, 10'000);
     const auto window = seconds(*rc::gen::inRange(60, 600));
@@ -81,7 +87,8 @@ RC_GTEST_PROP(BudgetProperty, NoWindowIsOvershot, ()) {
     for (int i = 0; i < 300; ++i) {
         now += std::chrono::milliseconds(*rc::gen::inRange(0, 20'000));
         while (!open.empty() && open.front().ends <= now) {
-            const std::int64_t tokens = *rc::gen::inRange<std::int64_t>(0, open.front().reserved + 1);
+            const std::int64_t tokens =
+                *rc::gen::inRange<std::int64_t>(0, open.front().reserved + 1);
             budget.settle("a", "/v1", open.front().reserved, tokens, now);
             used.emplace_back(now, tokens);
             open.pop_front();

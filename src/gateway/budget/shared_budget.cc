@@ -15,7 +15,8 @@ constexpr std::array kOutcomes = {"granted", "refused", "lost_passed", "lost_ref
 
 std::string shown(const SharedStore& store) {
     const bool six = store.host.find(':') != std::string::npos;
-    return fmt::format("{}{}{}:{}/{}", six ? "[" : "", store.host, six ? "]" : "", store.port, store.database);
+    return fmt::format("{}{}{}:{}/{}", six ? "[" : "", store.host, six ? "]" : "", store.port,
+                       store.database);
 }
 
 void StoreMetrics::asked(Outcome outcome, base::Duration took) {
@@ -25,19 +26,28 @@ void StoreMetrics::asked(Outcome outcome, base::Duration took) {
 
 void StoreMetrics::write(std::string& out, const StoreState& state) const {
     const auto put = std::back_inserter(out);
-    const auto number = [&](std::string_view name, std::string_view type, std::string_view help, std::int64_t value) {
+    const auto number = [&](std::string_view name, std::string_view type, std::string_view help,
+                            std::int64_t value) {
         introduce_metric(out, name, type, help);
         fmt::format_to(put, "{} {}\n", name, value);
     };
-    number("fullstop_gateway_budget_store_up", "gauge", "0 while the store of shared budgets does not answer", state.up ? 1 : 0);
-    const std::string_view asks = "fullstop_gateway_budget_asks_total", seconds = "fullstop_gateway_budget_ask_seconds";
-    introduce_metric(out, asks, "counter", "Requests by what the store said; lost: it said nothing, and on_loss let them pass or refused them");
-    for (std::size_t i = 0; i < kOutcomes.size(); ++i) fmt::format_to(put, "{}{{outcome=\"{}\"}} {}\n", asks, kOutcomes[i], outcomes_[i]);
-    introduce_metric(out, seconds, "histogram", "From asking the store until it answered or was given up");
+    number("fullstop_gateway_budget_store_up", "gauge",
+           "0 while the store of shared budgets does not answer", state.up ? 1 : 0);
+    const std::string_view asks = "fullstop_gateway_budget_asks_total",
+                           seconds = "fullstop_gateway_budget_ask_seconds";
+    introduce_metric(out, asks, "counter",
+                     "Requests by what the store said; lost: it said nothing, and on_loss let them "
+                     "pass or refused them");
+    for (std::size_t i = 0; i < kOutcomes.size(); ++i)
+        fmt::format_to(put, "{}{{outcome=\"{}\"}} {}\n", asks, kOutcomes[i], outcomes_[i]);
+    introduce_metric(out, seconds, "histogram",
+                     "From asking the store until it answered or was given up");
     seconds_.write(out, seconds, "");
-    number("fullstop_gateway_budget_settlements_kept", "gauge", "Settlements that the store has not confirmed yet", static_cast<std::int64_t>(state.kept));
-    number("fullstop_gateway_budget_settlements_dropped_total", "counter", "Settlements that were forgotten: too many, or the store refused them",
-           state.dropped);
+    number("fullstop_gateway_budget_settlements_kept", "gauge",
+           "Settlements that the store has not confirmed yet",
+           static_cast<std::int64_t>(state.kept));
+    number("fullstop_gateway_budget_settlements_dropped_total", "counter",
+           "Settlements that were forgotten: too many, or the store refused them", state.dropped);
 }
 
 }  // namespace fullstop::gateway

@@ -1,6 +1,7 @@
-// Budgets that several gateways share: what is asked of their common store and what it answers, as values. The gateway asks
-// before a request may wait, with all its windows at once, and settles when it ends; how a store is reached is the rim's business
-// (adapters/redis). Beside it each gateway counts what is its own, which holds when the store is away.
+// Budgets that several gateways share: what is asked of their common store and what it answers, as
+// values. The gateway asks before a request may wait, with all its windows at once, and settles
+// when it ends; how a store is reached is the rim's business (adapters/redis). Beside it each
+// gateway counts what is its own, which holds when the store is away.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ struct SharedWindow {
     TokenWindow limit;
     std::string what;  ///< for people
 };
-/// All of the windows, or none. It is answered once (StoreAnswer), at the latest after the store's timeout.
+/// All of the windows, or none. It is answered once (StoreAnswer), at the latest after the store's
+/// timeout.
 struct StoreReserve {
     std::uint64_t id = 0;  ///< of the request; unique in this process
     std::int64_t tokens = 0;

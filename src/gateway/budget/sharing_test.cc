@@ -1,5 +1,5 @@
-// A request that shares its budgets waits for the store's word, its own gateway's counts go on beside it, and every question is
-// followed by exactly one end.
+// A request that shares its budgets waits for the store's word, its own gateway's counts go on
+// beside it, and every question is followed by exactly one end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,9 +27,16 @@ Policy shared(SharedStore::OnLoss on_loss = SharedStore::OnLoss::kOpen) {
 
 struct SharingCrowd : Crowd {
     using Crowd::Crowd;
-    void told(net::ConnectionId id, What what, std::size_t window = 0, std::int64_t left = 0, std::optional<base::Duration> retry_after = {}) {
+    void told(net::ConnectionId id, What what, std::size_t window = 0, std::int64_t left = 0,
+              std::optional<base::Duration> retry_after = {}) {
         act([&](Actions& out) {
-            gateway.answered({.id = id, .what = what, .window = window, .left = left, .retry_after = retry_after, .took = milliseconds(2)}, now, out);
+            gateway.answered({.id = id,
+                              .what = what,
+                              .window = window,
+                              .left = left,
+                              .retry_after = retry_after,
+                              .took = milliseconds(2)},
+                             now, out);
         });
     }
     std::vector<StoreSettle> settled() const {
@@ -57,8 +64,10 @@ TEST(Sharing, ARequestIsPassedOnWhenTheStoreHasGrantedAllItsWindows) {
     crowd.answer(a, "stop", R"(,"usage":{"prompt_tokens":10,"completion_tokens":5})");
     ASSERT_EQ(crowd.settled().size(), 1U);
     EXPECT_EQ(crowd.settled()[0].used, 15);
-    EXPECT_THAT(crowd.page("/metrics"), AllOf(HasSubstr("asks_total{outcome=\"granted\"} 1"), HasSubstr("ask_seconds_bucket{le=\"0.005\"} 1"),
-                                              HasSubstr("ask_seconds_bucket{le=\"0.001\"} 0"), HasSubstr("store_up 0")));
+    EXPECT_THAT(crowd.page("/metrics"),
+                AllOf(HasSubstr("asks_total{outcome=\"granted\"} 1"),
+                      HasSubstr("ask_seconds_bucket{le=\"0.005\"} 1"),
+                      HasSubstr("ask_seconds_bucket{le=\"0.001\"} 0"), HasSubstr("store_up 0")));
 }
 
 TEST(Sharing, WhatTheStoreRefusesIsRefusedWithItsNumbersAndComesBackHere) {
@@ -66,13 +75,16 @@ TEST(Sharing, WhatTheStoreRefusesIsRefusedWithItsNumbersAndComesBackHere) {
     const auto a = crowd.ask(kBody, "k");
     crowd.told(a, What::kRefused, 1, 321, seconds(7));
     EXPECT_EQ(crowd[a].seen.record().status, 429);
-    EXPECT_THAT(crowd[a].seen.raw, AllOf(HasSubstr("Retry-After: 7\r\n"), HasSubstr("gateway_rejected"),
-                                         HasSubstr("the budget of this key is 1000 tokens in 60 s; 321 are left, and this request may come to 632")));
+    EXPECT_THAT(crowd[a].seen.raw,
+                AllOf(HasSubstr("Retry-After: 7\r\n"), HasSubstr("gateway_rejected"),
+                      HasSubstr("the budget of this key is 1000 tokens in 60 s; 321 are left, and "
+                                "this request may come to 632")));
     EXPECT_TRUE(crowd.settled().empty()) << "nothing was set aside there";
     const auto b = crowd.ask(kBody, "k");
     EXPECT_EQ(crowd.asked.size(), 2U) << "its own gateway does not count what was refused";
     crowd.told(b, What::kRefused, 0, 0, std::nullopt);
-    EXPECT_THAT(crowd[b].seen.raw, AllOf(HasSubstr("x-should-retry: false"), HasSubstr("the budget of all is 5000")));
+    EXPECT_THAT(crowd[b].seen.raw,
+                AllOf(HasSubstr("x-should-retry: false"), HasSubstr("the budget of all is 5000")));
 }
 
 TEST(Sharing, WhatDoesNotFitItsOwnGatewaysCountsAsksNobody) {
@@ -101,13 +113,21 @@ TEST(Sharing, WithoutTheStoreFailClosedRefusesAndNamesIt) {
     const auto a = crowd.ask(kBody);
     crowd.told(a, What::kLost);
     EXPECT_EQ(crowd[a].seen.record().status, 503);
-    EXPECT_THAT(crowd[a].seen.raw, AllOf(HasSubstr("Retry-After: 5\r\n"), HasSubstr("gateway_rejected"),
-                                         HasSubstr("the store of shared budgets at store:6379/0 does not answer: LOADING it is; on_loss is fail_closed")));
+    EXPECT_THAT(crowd[a].seen.raw,
+                AllOf(HasSubstr("Retry-After: 5\r\n"), HasSubstr("gateway_rejected"),
+                      HasSubstr("the store of shared budgets at store:6379/0 does not answer: "
+                                "LOADING it is; on_loss is fail_closed")));
     ASSERT_EQ(crowd.settled().size(), 1U) << "the store may have set it aside";
     EXPECT_EQ(crowd.settled()[0].used, 0);
-    EXPECT_THAT(crowd.page("/fullstop/status"), AllOf(HasSubstr(R"("store":"store:6379/0","status":"down","detail":"LOADING it is","on_loss":"fail_closed")"),
-                                                      HasSubstr(R"("settlements_kept":3,"settlements_dropped":1)")));
-    EXPECT_THAT(crowd.page("/metrics"), AllOf(HasSubstr("outcome=\"lost_refused\"} 1"), HasSubstr("settlements_kept 3"), HasSubstr("dropped_total 1")));
+    EXPECT_THAT(
+        crowd.page("/fullstop/status"),
+        AllOf(
+            HasSubstr(
+                R"("store":"store:6379/0","status":"down","detail":"LOADING it is","on_loss":"fail_closed")"),
+            HasSubstr(R"("settlements_kept":3,"settlements_dropped":1)")));
+    EXPECT_THAT(crowd.page("/metrics"),
+                AllOf(HasSubstr("outcome=\"lost_refused\"} 1"), HasSubstr("settlements_kept 3"),
+                      HasSubstr("dropped_total 1")));
 }
 
 TEST(Sharing, AClientThatLeavesWhileTheStoreIsAskedIsSettledAndNeverPassedOn) {

@@ -15,11 +15,17 @@ std::string_view to_string(Limit limit) {
 
 std::optional<Clocks::Fired> Clocks::next(base::Instant now) const {
     std::optional<Fired> first;
-    const auto offer = [&](Limit limit, const std::optional<base::Duration>& allowed, base::Instant since) {
-        if (allowed && (!first || since + *allowed < first->at)) first = {.limit = limit, .allowed = *allowed, .elapsed = now - since, .at = since + *allowed};
+    const auto offer = [&](Limit limit, const std::optional<base::Duration>& allowed,
+                           base::Instant since) {
+        if (allowed && (!first || since + *allowed < first->at))
+            first = {.limit = limit,
+                     .allowed = *allowed,
+                     .elapsed = now - since,
+                     .at = since + *allowed};
     };
     if (waiting_) offer(Limit::kQueueWait, deadlines_.queue_wait, arrived_);
-    if (!waiting_ && stream_ && !token_seen_) offer(Limit::kFirstToken, deadlines_.first_token, dispatched_);
+    if (!waiting_ && stream_ && !token_seen_)
+        offer(Limit::kFirstToken, deadlines_.first_token, dispatched_);
     if (!waiting_) offer(Limit::kIdle, deadlines_.idle, quiet_since_);
     offer(Limit::kTotal, deadlines_.total, arrived_);
     return first;

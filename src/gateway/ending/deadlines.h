@@ -1,5 +1,5 @@
-// The clocks of one answer. They are looked at by a timer, never "between reads", and each has its own name: an answer that
-// one of them cut says which, how long it allowed and how long it took.
+// The clocks of one answer. They are looked at by a timer, never "between reads", and each has its
+// own name: an answer that one of them cut says which, how long it allowed and how long it took.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,11 @@ class Clocks {
 public:
     /// `stream`: a first token can be seen. Of an answer in one piece the first token is the last.
     Clocks(const Deadlines& deadlines, bool stream, base::Instant arrived)
-        : deadlines_(deadlines), stream_(stream), arrived_(arrived), dispatched_(arrived), quiet_since_(arrived) {}
+        : deadlines_(deadlines),
+          stream_(stream),
+          arrived_(arrived),
+          dispatched_(arrived),
+          quiet_since_(arrived) {}
 
     void dispatched(base::Instant at) { waiting_ = false, dispatched_ = quiet_since_ = at; }
     void back_in_queue() { waiting_ = true; }
@@ -27,7 +31,9 @@ public:
     void first_token() { token_seen_ = true; }
 
     bool waiting() const { return waiting_; }
-    base::Duration queued(base::Instant now) const { return (waiting_ ? now : dispatched_) - arrived_; }
+    base::Duration queued(base::Instant now) const {
+        return (waiting_ ? now : dispatched_) - arrived_;
+    }
     base::Instant arrived() const { return arrived_; }
     base::Instant quiet_since() const { return quiet_since_; }
 

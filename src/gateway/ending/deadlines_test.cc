@@ -9,7 +9,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr base::Instant kStart{seconds(50)};
-const Deadlines kAll{.queue_wait = seconds(10), .first_token = seconds(20), .idle = seconds(30), .total = seconds(100)};
+const Deadlines kAll{.queue_wait = seconds(10),
+                     .first_token = seconds(20),
+                     .idle = seconds(30),
+                     .total = seconds(100)};
 
 TEST(Clocks, WhileItWaitsOnlyTheQueueAndTheTotalCount) {
     const Clocks clocks(kAll, true, kStart);
@@ -18,7 +21,10 @@ TEST(Clocks, WhileItWaitsOnlyTheQueueAndTheTotalCount) {
     EXPECT_EQ(next->limit, Limit::kQueueWait);
     EXPECT_EQ(next->at, kStart + seconds(10));
     EXPECT_EQ(next->elapsed, seconds(4));
-    EXPECT_EQ(Clocks({.queue_wait = {}, .first_token = seconds(1), .idle = seconds(1), .total = {}}, true, kStart).next(kStart), std::nullopt);
+    EXPECT_EQ(Clocks({.queue_wait = {}, .first_token = seconds(1), .idle = seconds(1), .total = {}},
+                     true, kStart)
+                  .next(kStart),
+              std::nullopt);
 }
 
 TEST(Clocks, TheFirstTokenIsCountedFromTheUpstreamsTurn) {

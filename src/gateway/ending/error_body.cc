@@ -16,7 +16,9 @@ namespace {
 namespace json = boost::json;
 
 /// What others wrote may stand in it: bounded, and characters alone.
-std::string told(std::string_view words) { return base::valid_utf8(base::front_characters(words, kMaxMessageBytes)); }
+std::string told(std::string_view words) {
+    return base::valid_utf8(base::front_characters(words, kMaxMessageBytes));
+}
 
 template <class Number>
 json::value number(const std::optional<Number>& value) {
@@ -25,7 +27,9 @@ json::value number(const std::optional<Number>& value) {
 }
 
 json::object stop_object(const End& end) {
-    json::object out{{"cause", answer::to_string(end.cause)}, {"by", to_string(end.by)}, {"detail", told(end.detail)}};
+    json::object out{{"cause", answer::to_string(end.cause)},
+                     {"by", to_string(end.by)},
+                     {"detail", told(end.detail)}};
     if (end.cut_by) {
         out["limit"] = end.cut_by->limit;
         out["limit_ms"] = base::to_ms(end.cut_by->allowed);
@@ -73,27 +77,39 @@ std::string error_body(const End& end, const AnswerNumbers& numbers, ErrorShape 
 }
 
 std::string error_event(const End& end, const AnswerNumbers& numbers, ErrorShape shape) {
-    if (shape != ErrorShape::kResponses) return wire::sse_event(error_body(end, numbers, shape), shape == ErrorShape::kMessages ? "error" : "");
-    const json::object response = {
-        {"id", numbers.request_id}, {"object", "response"}, {"status", "failed"}, {"error", error_object(end, numbers)}, {"output", json::array()}};
-    return wire::sse_event(json::serialize(json::object{{"type", "response.failed"}, {"response", response}}), "response.failed");
+    if (shape != ErrorShape::kResponses)
+        return wire::sse_event(error_body(end, numbers, shape),
+                               shape == ErrorShape::kMessages ? "error" : "");
+    const json::object response = {{"id", numbers.request_id},
+                                   {"object", "response"},
+                                   {"status", "failed"},
+                                   {"error", error_object(end, numbers)},
+                                   {"output", json::array()}};
+    return wire::sse_event(
+        json::serialize(json::object{{"type", "response.failed"}, {"response", response}}),
+        "response.failed");
 }
 
 std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
-    return json::serialize(json::object{{"error", {{"message", told(message)}, {"type", type}, {"code", code}}}});
+    return json::serialize(
+        json::object{{"error", {{"message", told(message)}, {"type", type}, {"code", code}}}});
 }
 
 bool inside_event(BodyForm form, std::string_view tail) {
     if (tail.empty()) return false;
     if (form == BodyForm::kLines) return tail.back() != '\n';
-    return form == BodyForm::kSse && !tail.ends_with("\n\n") && !tail.ends_with("\r\n\r\n") && !tail.ends_with("\r\r");
+    return form == BodyForm::kSse && !tail.ends_with("\n\n") && !tail.ends_with("\r\n\r\n") &&
+           !tail.ends_with("\r\r");
 }
 
-std::string in_band(const End& end, const AnswerNumbers& numbers, ErrorShape shape, BodyForm form, std::string_view tail) {
+std::string in_band(const End& end, const AnswerNumbers& numbers, ErrorShape shape, BodyForm form,
+                    std::string_view tail) {
     const bool open = inside_event(form, tail);
-    if (form == BodyForm::kLines) return fmt::format("{}{}\n", open ? "\n" : "", error_body(end, numbers, shape));
+    if (form == BodyForm::kLines)
+        return fmt::format("{}{}\n", open ? "\n" : "", error_body(end, numbers, shape));
     const bool line_open = open && tail.back() != '\n' && tail.back() != '\r';
-    return fmt::format("{}{}{}", line_open ? "\n" : "", open ? "\n" : "", error_event(end, numbers, shape));
+    return fmt::format("{}{}{}", line_open ? "\n" : "", open ? "\n" : "",
+                       error_event(end, numbers, shape));
 }
 
 }  // namespace fullstop::gateway

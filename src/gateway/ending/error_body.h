@@ -1,4 +1,5 @@
-// The error object of contract section 6, as a body before the answer began and in the dialect's framing inside a stream.
+// The error object of contract section 6, as a body before the answer began and in the dialect's
+// framing inside a stream.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace fullstop::gateway {
 /// The numbers beside the reason; absent: not known here, and said so with null.
 struct AnswerNumbers {
     std::string request_id;
-    std::optional<std::int64_t> asked_max_tokens = {}, max_tokens = {};  ///< of the request, and as it was passed on
+    std::optional<std::int64_t> asked_max_tokens = {},
+                                max_tokens = {};  ///< of the request, and as it was passed on
     std::optional<std::int64_t> prompt_tokens = {}, cached_tokens = {}, output_tokens = {};
     std::optional<double> queue_ms = {}, ttft_ms = {}, deadline_ms = {};
 };
@@ -36,8 +38,9 @@ std::string error_body(std::string_view message, std::string_view type, std::str
 bool inside_event(BodyForm form, std::string_view tail);
 
 std::string error_event(const End& end, const AnswerNumbers& numbers, ErrorShape shape);
-/// The error in a stream of this form. `tail`: the last bytes of the body so far; what is left open there is
-/// closed first, so that the event stands alone.
-std::string in_band(const End& end, const AnswerNumbers& numbers, ErrorShape shape, BodyForm form, std::string_view tail);
+/// The error in a stream of this form. `tail`: the last bytes of the body so far; what is left open
+/// there is closed first, so that the event stands alone.
+std::string in_band(const End& end, const AnswerNumbers& numbers, ErrorShape shape, BodyForm form,
+                    std::string_view tail);
 
 }  // namespace fullstop::gateway

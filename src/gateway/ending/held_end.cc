@@ -1,4 +1,5 @@
-// Three ways to cut a body: into lines that may be `data: [DONE]`, into whole events, into whole lines.
+// Three ways to cut a body: into lines that may be `data: [DONE]`, into whole events, into whole
+// lines.
 #include "gateway/ending/held_end.h"
 
 #include <algorithm>
@@ -9,11 +10,14 @@ namespace fullstop::gateway {
 namespace {
 
 constexpr std::string_view kDone = "[DONE]", kData = "data:", kBlanks = " \t";
-constexpr std::array<std::string_view, 3> kEnds = {"message_stop", "response.completed", "response.incomplete"};
+constexpr std::array<std::string_view, 3> kEnds = {"message_stop", "response.completed",
+                                                   "response.incomplete"};
 /// A line of blanks longer than this is no end.
 constexpr std::size_t kLongestDoneLine = 64;
 
-std::string_view without_blanks(std::string_view text) { return text.substr(std::min(text.size(), text.find_first_not_of(kBlanks))); }
+std::string_view without_blanks(std::string_view text) {
+    return text.substr(std::min(text.size(), text.find_first_not_of(kBlanks)));
+}
 
 /// Both are the same as far as both go.
 bool agree(std::string_view a, std::string_view b) {
@@ -26,7 +30,9 @@ bool may_be_done(std::string_view line) {
     if (line.size() > kLongestDoneLine || !agree(line, kData)) return false;
     const std::string_view word = without_blanks(line.substr(std::min(line.size(), kData.size())));
     if (!agree(word, kDone)) return false;
-    return word.size() <= kDone.size() || without_blanks(word.substr(kDone.size())).find_first_not_of("\r\n") == std::string_view::npos;
+    return word.size() <= kDone.size() ||
+           without_blanks(word.substr(kDone.size())).find_first_not_of("\r\n") ==
+               std::string_view::npos;
 }
 
 struct Event {
@@ -38,7 +44,9 @@ Event read(std::string_view text) {
     while (!text.empty()) {
         const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
         const std::string_view line = text.substr(0, end);
-        if (line.starts_with(kData)) out.data.append(out.data.empty() ? "" : "\n").append(without_blanks(line.substr(kData.size())));
+        if (line.starts_with(kData))
+            out.data.append(out.data.empty() ? "" : "\n")
+                .append(without_blanks(line.substr(kData.size())));
         if (line.starts_with("event:")) out.name = without_blanks(line.substr(6));
         text.remove_prefix(std::min(text.size(), end + 1));
     }
@@ -59,7 +67,8 @@ std::string HeldEnd::pass_lines(std::string_view body) {
     std::string out;
     while (!body.empty()) {
         const std::size_t end = body.find_first_of("\r\n");
-        const std::string_view piece = body.substr(0, end == std::string_view::npos ? end : end + 1);
+        const std::string_view piece =
+            body.substr(0, end == std::string_view::npos ? end : end + 1);
         body.remove_prefix(piece.size());
         if (!inside_line_) held_ += piece;
         if (!inside_line_ && may_be_done(held_)) {
@@ -82,7 +91,8 @@ std::string HeldEnd::pass_events(std::string_view body) {
         if (end == std::string::npos) break;
         const bool empty = end == line_, carriage = held_[end] == '\r';
         if (carriage && !empty && end + 1 == held_.size()) break;  // a line feed may belong to it
-        line_ = search_ = end + (carriage && end + 1 < held_.size() && held_[end + 1] == '\n' ? 2 : 1);
+        line_ = search_ =
+            end + (carriage && end + 1 < held_.size() && held_[end + 1] == '\n' ? 2 : 1);
         if (by_ == By::kEventType && !empty) continue;
         ended_ = is_end(std::string_view(held_).substr(event, line_ - event));
         if (ended_) break;
@@ -104,7 +114,8 @@ std::string HeldEnd::take(bool finished) {
     bool goes_on = finished;
     if (!finished && !ended_ && by_ == By::kLine) goes_on = !is_end(held_);
     if (!finished && !ended_ && by_ == By::kEventType)
-        goes_on = std::ranges::none_of(kEnds, [&](std::string_view end) { return held_.find(end) != std::string::npos; });
+        goes_on = std::ranges::none_of(
+            kEnds, [&](std::string_view end) { return held_.find(end) != std::string::npos; });
     ended_ = false;
     line_ = search_ = 0;
     std::string out = std::exchange(held_, {});

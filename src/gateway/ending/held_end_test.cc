@@ -10,12 +10,15 @@ namespace {
 
 struct Case {
     HeldEnd::By by;
-    std::string body, passed, cut;  ///< `cut`: what goes on of the rest behind an answer that is not finished
+    std::string body, passed,
+        cut;  ///< `cut`: what goes on of the rest behind an answer that is not finished
     bool ended = true;
 };
 
 const std::string kStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
-const std::string kDelta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"a\"}}\n\n";
+const std::string kDelta =
+    "event: content_block_delta\ndata: "
+    "{\"type\":\"content_block_delta\",\"delta\":{\"text\":\"a\"}}\n\n";
 
 std::vector<Case> cases() {
     using By = HeldEnd::By;
@@ -24,19 +27,25 @@ std::vector<Case> cases() {
         {By::kDone, "data:[DONE]\r\n\r\nmore", "", ""},
         {By::kDone, ": x\r\rdata: \t[DONE] \rdata: b\r\r", ": x\r\r", ""},
         {By::kDone, "id: 1\ndata: [DONE]\n\n", "id: 1\n", ""},
-        {By::kDone, "data: [DONE]x\n\ndata: [DON\n\n", "data: [DONE]x\n\ndata: [DON\n\n", "", false},
-        {By::kDone, "data: say [DONE]\n\n data: [DONE]\n\n", "data: say [DONE]\n\n data: [DONE]\n\n", "", false},
+        {By::kDone, "data: [DONE]x\n\ndata: [DON\n\n", "data: [DONE]x\n\ndata: [DON\n\n", "",
+         false},
+        {By::kDone, "data: say [DONE]\n\n data: [DONE]\n\n",
+         "data: say [DONE]\n\n data: [DONE]\n\n", "", false},
         {By::kDone, "data: {\"a\":1}\n\ndata: [DO", "data: {\"a\":1}\n\n", "", false},
         {By::kDone, "data: {\"a", "data: {\"a", "", false},
         {By::kEventType, kDelta + kStop + kDelta, kDelta, ""},
-        {By::kEventType, kDelta + "data: {\"response\":{\"id\":1},\"type\":\"response.completed\"}\r\n\r\n", kDelta, ""},
+        {By::kEventType,
+         kDelta + "data: {\"response\":{\"id\":1},\"type\":\"response.completed\"}\r\n\r\n", kDelta,
+         ""},
         {By::kEventType, "event: response.incomplete\r\rdata: x\r\r", "", ""},
-        {By::kEventType, kDelta + "data: {\"type\":\"response.failed\"}\n\ndata: [DONE]\n\n", kDelta + "data: {\"type\":\"response.failed\"}\n\n", ""},
+        {By::kEventType, kDelta + "data: {\"type\":\"response.failed\"}\n\ndata: [DONE]\n\n",
+         kDelta + "data: {\"type\":\"response.failed\"}\n\n", ""},
         {By::kEventType, kDelta + "event: message_stop\ndata: {\"ty", kDelta, "", false},
         {By::kEventType, kDelta + "data: {\"error\":{}}", kDelta, "data: {\"error\":{}}", false},
         {By::kLine, "{\"done\":false}\n{\"done\":true}\n\n", "{\"done\":false}\n", ""},
         {By::kLine, "{\"done\":false}\n{\"done\":true}", "{\"done\":false}\n", "", false},
-        {By::kLine, "{\"done\":false}\n{\"error\":\"x\"}", "{\"done\":false}\n", "{\"error\":\"x\"}", false},
+        {By::kLine, "{\"done\":false}\n{\"error\":\"x\"}", "{\"done\":false}\n",
+         "{\"error\":\"x\"}", false},
         {By::kLine, "\n{\"a\":{\"done\":true}}\n", "\n{\"a\":{\"done\":true}}\n", "", false},
     };
 }

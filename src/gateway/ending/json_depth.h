@@ -1,5 +1,5 @@
-// Whether JSON text, in whatever pieces it comes, stopped in its middle: brackets and strings are counted, nothing is kept. A text that is
-// only a number or a word is never taken for open.
+// Whether JSON text, in whatever pieces it comes, stopped in its middle: brackets and strings are
+// counted, nothing is kept. A text that is only a number or a word is never taken for open.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,10 @@
-// Was this answer whole? The one place where the gateway decides whether an end may look like an end towards the client.
+// Was this answer whole? The one place where the gateway decides whether an end may look like an
+// end towards the client.
 //
-// Witnesses are the upstream's framing, the dialect's own end facts and what the gateway did itself. A whole answer needs
-// the framing and the facts; where the framing says nothing (a close-delimited body) the facts must say more. Nothing is
-// ever invented: an answer that is not whole ends with an error object, or with what the upstream itself said last.
+// Witnesses are the upstream's framing, the dialect's own end facts and what the gateway did
+// itself. A whole answer needs the framing and the facts; where the framing says nothing (a
+// close-delimited body) the facts must say more. Nothing is ever invented: an answer that is not
+// whole ends with an error object, or with what the upstream itself said last.
 #pragma once
 
 #include <optional>
@@ -42,8 +44,10 @@ struct Facts {
     bool success = true;           ///< status 2xx
     bool close_delimited = false;
     BodyForm form = BodyForm::kOther;
-    bool inside_event = false;  ///< the body stopped before the end of an event, a line or a JSON text
-    bool own_end = false;       ///< of a dialect in which no whole answer goes without its own end (Messages, Responses)
+    bool inside_event =
+        false;             ///< the body stopped before the end of an event, a line or a JSON text
+    bool own_end = false;  ///< of a dialect in which no whole answer goes without its own end
+                           ///< (Messages, Responses)
     Stop stop = Stop::kFramed;
     std::string detail;  ///< of `stop`, with the numbers
     /// The limit this gateway set instead of the one asked for, and whether it moves with load.
@@ -58,10 +62,11 @@ struct CutBy {
 };
 
 struct End {
-    bool whole = false;     ///< the client may see an orderly end: last chunk, kept connection
-    bool say = false;       ///< an in-band error object is due
-    bool finished = false;  ///< the answer's own end came, whatever its framing did: what says so may go on
-    bool answer = false;    ///< an answer of a model, or the failure of one: counted by cause
+    bool whole = false;  ///< the client may see an orderly end: last chunk, kept connection
+    bool say = false;    ///< an in-band error object is due
+    bool finished =
+        false;  ///< the answer's own end came, whatever its framing did: what says so may go on
+    bool answer = false;  ///< an answer of a model, or the failure of one: counted by cause
     answer::Cause cause = answer::Cause::kUnexplained;
     By by = By::kUpstream;
     std::string detail = {};

@@ -1,6 +1,6 @@
-// Every way an upstream can end, in every dialect: no cut answer may look whole to the client, every cut must carry its
-// cause, and a whole answer must pass byte for byte. "Laundered" is judged from the client's bytes alone, by rules that
-// are written here and not taken from the gateway.
+// Every way an upstream can end, in every dialect: no cut answer may look whole to the client,
+// every cut must carry its cause, and a whole answer must pass byte for byte. "Laundered" is judged
+// from the client's bytes alone, by rules that are written here and not taken from the gateway.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -19,7 +19,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string delta(std::string_view content) {
-    return R"({"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":")" + std::string(content) + R"("},"finish_reason":null}]})";
+    return R"({"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":")" +
+           std::string(content) + R"("},"finish_reason":null}]})";
 }
 
 /// A dialect as its server writes it: pieces of the body, the last of which ends the answer.
@@ -38,21 +39,30 @@ std::string typed(const std::string& type, const std::string& members, bool name
 
 /// The dialects whose own end event has to come.
 std::vector<Dialect> typed_dialects() {
-    const std::string output = R"("object":"response","output":[{"type":"message","content":[{"type":"output_text","text":"one two"}]}])";
+    const std::string output =
+        R"("object":"response","output":[{"type":"message","content":[{"type":"output_text","text":"one two"}]}])";
     return {
         {"messages stream",
          "/v1/messages",
          "text/event-stream",
-         {typed("message_start", R"(,"message":{"type":"message","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":0}})"),
+         {typed(
+              "message_start",
+              R"(,"message":{"type":"message","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":0}})"),
           typed("content_block_delta", R"(,"index":0,"delta":{"type":"text_delta","text":"one "})"),
           typed("content_block_delta", R"(,"index":0,"delta":{"type":"text_delta","text":"two"})")},
-         {typed("message_delta", R"(,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2})"), typed("message_stop", "")},
-         wire::sse_event(R"({"type":"error","error":{"type":"overloaded_error","message":"boom"}})", "error"),
-         wire::sse_event(R"({"code":500,"message":"Context size has been exceeded.","type":"server_error"})", "error")},
+         {typed("message_delta",
+                R"(,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2})"),
+          typed("message_stop", "")},
+         wire::sse_event(R"({"type":"error","error":{"type":"overloaded_error","message":"boom"}})",
+                         "error"),
+         wire::sse_event(
+             R"({"code":500,"message":"Context size has been exceeded.","type":"server_error"})",
+             "error")},
         {"messages body",
          "/v1/messages",
          "application/json",
-         {R"({"type":"message","role":"assistant","content":[{"type":"text",)", R"("text":"one two )"},
+         {R"({"type":"message","role":"assistant","content":[{"type":"text",)",
+          R"("text":"one two )"},
          {R"(three"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":3}})"},
          "",
          "",
@@ -60,17 +70,23 @@ std::vector<Dialect> typed_dialects() {
         {"responses stream",
          "/v1/responses",
          "text/event-stream",
-         {typed("response.created", R"(,"response":{"object":"response","status":"in_progress"})"), typed("response.output_text.delta", R"(,"delta":"one ")"),
+         {typed("response.created", R"(,"response":{"object":"response","status":"in_progress"})"),
+          typed("response.output_text.delta", R"(,"delta":"one ")"),
           typed("response.output_text.delta", R"(,"delta":"two")")},
          {typed("response.completed", R"(,"response":{"status":"completed",)" + output + "}")},
-         typed("response.failed", R"(,"response":{"object":"response","status":"failed","error":{"code":"server_error","message":"boom"}})"),
-         wire::sse_event(R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")},
+         typed(
+             "response.failed",
+             R"(,"response":{"object":"response","status":"failed","error":{"code":"server_error","message":"boom"}})"),
+         wire::sse_event(
+             R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")},
         {"responses stream without event lines, and [DONE] behind it",
          "/v1/responses",
          "text/event-stream",
-         {typed("response.output_text.delta", R"(,"delta":"one ")", false), typed("response.output_text.delta", R"(,"delta":"two")", false)},
-         {wire::sse_event(R"({"response":{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete",)" + output +
-                          R"(},"type":"response.incomplete"})"),
+         {typed("response.output_text.delta", R"(,"delta":"one ")", false),
+          typed("response.output_text.delta", R"(,"delta":"two")", false)},
+         {wire::sse_event(
+              R"({"response":{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete",)" +
+              output + R"(},"type":"response.incomplete"})"),
           wire::sse_event("[DONE]")},
          typed("response.failed", R"(,"response":{"status":"failed"})"),
          wire::sse_event(R"({"type":"error","code":"x","message":"boom"})")},
@@ -88,19 +104,23 @@ std::vector<Dialect> typed_dialects() {
 std::vector<Dialect> untyped_dialects() {
     const auto sse = [](std::string_view data) { return wire::sse_event(data); };
     const std::string native = R"({"index":0,"content":"a b","stop":false,"tokens_predicted":1})";
-    const std::string line = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a b\"},\"done\":false}\n";
+    const std::string line =
+        "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a "
+        "b\"},\"done\":false}\n";
     return {
         {"openai chat stream",
          "/v1/chat/completions",
          "text/event-stream",
          {sse(delta("one ")), sse(delta("two ")), sse(delta("three"))},
-         {sse(R"({"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"), sse("[DONE]")},
+         {sse(R"({"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"),
+          sse("[DONE]")},
          sse(R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})"),
          "error: {\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}\n\n"},
         {"openai chat body",
          "/v1/chat/completions",
          "application/json",
-         {R"({"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)", R"("content":"one two )"},
+         {R"({"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)",
+          R"("content":"one two )"},
          {R"(three"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":3}})"},
          "",
          "",
@@ -109,21 +129,25 @@ std::vector<Dialect> untyped_dialects() {
          "/completion",
          "text/event-stream",
          {sse(native), sse(native)},
-         {sse(R"({"index":0,"content":"","stop":true,"stop_type":"eos","truncated":false,"tokens_predicted":2,"tokens_evaluated":5})")},
+         {sse(
+             R"({"index":0,"content":"","stop":true,"stop_type":"eos","truncated":false,"tokens_predicted":2,"tokens_evaluated":5})")},
          sse(R"({"error":{"code":500,"message":"Input prompt is too big","type":"server_error"}})"),
          "error: {\"code\":500,\"message\":\"slot unavailable\",\"type\":\"server_error\"}\n\n"},
         {"ollama chat lines",
          "/api/chat",
          "application/x-ndjson",
          {line, line},
-         {"{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":5,\"eval_count\":2}\n"},
+         {"{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\","
+          "\"prompt_eval_count\":5,\"eval_count\":2}\n"},
          "{\"error\":\"unexpected EOF\"}\n",
          "{\"model\":\"m\",\"error\":\"runner gone\",\"done\":false}\n"},
         {"ollama generate lines",
          "/api/generate",
          "application/x-ndjson",
-         {"{\"model\":\"m\",\"response\":\"a\",\"done\":false}\n", "{\"model\":\"m\",\"response\":\" b\",\"done\":false}\n"},
-         {"{\"model\":\"m\",\"response\":\"\",\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":5,\"eval_count\":2}\n"},
+         {"{\"model\":\"m\",\"response\":\"a\",\"done\":false}\n",
+          "{\"model\":\"m\",\"response\":\" b\",\"done\":false}\n"},
+         {"{\"model\":\"m\",\"response\":\"\",\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_"
+          "count\":5,\"eval_count\":2}\n"},
          "{\"error\":\"unexpected EOF\"}\n",
          "{\"model\":\"m\",\"error\":\"runner gone\",\"done\":false}\n"},
         {"ollama chat body",
@@ -139,7 +163,8 @@ std::vector<Dialect> untyped_dialects() {
          "text/event-stream",
          {sse(R"({"object":"text_completion","choices":[{"index":0,"text":"one "}]})"),
           sse(R"({"object":"text_completion","choices":[{"index":0,"text":"two"}]})")},
-         {sse(R"({"object":"text_completion","choices":[{"index":0,"text":"","finish_reason":"stop"}]})"), sse("[DONE]")},
+         {sse(R"({"object":"text_completion","choices":[{"index":0,"text":"","finish_reason":"stop"}]})"),
+          sse("[DONE]")},
          sse(R"({"error":{"code":500,"message":"out of memory","type":"server_error"}})"),
          "error: {\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}\n\n"},
         {"openai completions body",
@@ -161,9 +186,11 @@ std::vector<Dialect> untyped_dialects() {
         {"koboldcpp stream",
          "/api/extra/generate/stream",
          "text/event-stream",
-         {wire::sse_event(R"({"token":"a","finish_reason":"null"})", "message"), wire::sse_event(R"({"token":" b","finish_reason":"null"})", "message")},
+         {wire::sse_event(R"({"token":"a","finish_reason":"null"})", "message"),
+          wire::sse_event(R"({"token":" b","finish_reason":"null"})", "message")},
          {wire::sse_event(R"({"token":"","finish_reason":"stop"})", "message")},
-         wire::sse_event(R"({"error":{"msg":"generation failed","type":"server_error"}})", "message"),
+         wire::sse_event(R"({"error":{"msg":"generation failed","type":"server_error"}})",
+                         "message"),
          wire::sse_event(R"({"token":"","finish_reason":"null","error":"boom"})", "message")},
         {"koboldcpp body",
          "/api/v1/generate",
@@ -195,7 +222,8 @@ std::vector<Dialect> untyped_dialects() {
          "text/event-stream",
          {sse(R"({"text":"ab","meta_info":{"prompt_tokens":4,"completion_tokens":1,"finish_reason":null}})"),
           sse(R"({"text":"abcd","meta_info":{"prompt_tokens":4,"completion_tokens":2,"finish_reason":null}})")},
-         {sse(R"({"text":"abcd.","meta_info":{"prompt_tokens":4,"completion_tokens":3,"finish_reason":{"type":"stop","matched":2}}})"), sse("[DONE]")},
+         {sse(R"({"text":"abcd.","meta_info":{"prompt_tokens":4,"completion_tokens":3,"finish_reason":{"type":"stop","matched":2}}})"),
+          sse("[DONE]")},
          sse(R"({"error":{"message":"the scheduler died","type":"server_error","code":500}})"),
          sse(R"({"text":"abcd","error":"boom","meta_info":{"prompt_tokens":4,"completion_tokens":2,"finish_reason":null}})")},
     };
@@ -213,7 +241,8 @@ enum class Framed { kChunked, kLength, kClose };
 std::string head_of(const Dialect& dialect, Framed framed, std::size_t whole_length) {
     wire::Headers headers = {{"Content-Type", dialect.type}, {"Server", "scripted"}};
     if (framed == Framed::kChunked) headers.emplace_back("Transfer-Encoding", "chunked");
-    if (framed == Framed::kLength) headers.emplace_back("Content-Length", std::to_string(whole_length));
+    if (framed == Framed::kLength)
+        headers.emplace_back("Content-Length", std::to_string(whole_length));
     return wire::response_head(200, headers);
 }
 
@@ -238,12 +267,14 @@ void end_with(Bench& bench, After after) {
     if (after == After::kNothing) bench.silence();
 }
 
-Seen relay(const Dialect& dialect, std::string_view upstream, After after, std::size_t cut_every = 0) {
+Seen relay(const Dialect& dialect, std::string_view upstream, After after,
+           std::size_t cut_every = 0) {
     Bench bench;
     bench.request(bench.post(dialect.path));
     bench.connected();
     if (cut_every == 0) cut_every = std::max<std::size_t>(1, upstream.size());
-    for (std::size_t from = 0; from < upstream.size(); from += cut_every) bench.receive(upstream.substr(from, cut_every));
+    for (std::size_t from = 0; from < upstream.size(); from += cut_every)
+        bench.receive(upstream.substr(from, cut_every));
     end_with(bench, after);
     EXPECT_TRUE(bench.seen.closed) << dialect.name << ": the client still waits";
     EXPECT_EQ(bench.connects, 1) << "a retry";
@@ -252,11 +283,14 @@ Seen relay(const Dialect& dialect, std::string_view upstream, After after, std::
     return bench.seen;
 }
 
-/// Would a client of this dialect take the bytes for a whole answer? Any one sign of an orderly end is enough.
+/// Would a client of this dialect take the bytes for a whole answer? Any one sign of an orderly end
+/// is enough.
 bool looks_whole(const Dialect& dialect, const Seen& seen) {
     const answer::Record record = seen.record();
     if (record.status != 200 || record.end.error) return false;
-    if (dialect.stream) return record.end.transport == answer::Transport::kClean || record.end.terminator || seen.kept;
+    if (dialect.stream)
+        return record.end.transport == answer::Transport::kClean || record.end.terminator ||
+               seen.kept;
     return record.end.transport == answer::Transport::kClean || seen.kept;
 }
 
@@ -264,7 +298,9 @@ bool looks_whole(const Dialect& dialect, const Seen& seen) {
 std::string cause_in_band(const Seen& seen) {
     const std::string body = seen.body(), mark = "\"stop\":{\"cause\":\"";
     const auto at = body.find(mark);
-    return at == std::string::npos ? "" : body.substr(at + mark.size(), body.find('"', at + mark.size()) - at - mark.size());
+    return at == std::string::npos
+               ? ""
+               : body.substr(at + mark.size(), body.find('"', at + mark.size()) - at - mark.size());
 }
 
 struct Row {
@@ -288,30 +324,51 @@ std::vector<Row> cuts(const Dialect& d, Framed framed) {
         {"RST", some, After::kRst, Cause::kConnectionBroken, object},
         {"stall", some, After::kNothing, Cause::kGatewayIdleTimeout, object},
         {"FIN after the head", head, After::kFin, Cause::kConnectionBroken, object},
-        {"half event, FIN", some + joined({half}, framed), After::kFin, Cause::kConnectionBroken, object},
-        {"half event, stall", some + joined({half}, framed), After::kNothing, Cause::kGatewayIdleTimeout, object},
+        {"half event, FIN", some + joined({half}, framed), After::kFin, Cause::kConnectionBroken,
+         object},
+        {"half event, stall", some + joined({half}, framed), After::kNothing,
+         Cause::kGatewayIdleTimeout, object},
     };
     if (framed == Framed::kChunked) {
-        rows.push_back({"FIN inside a chunk", some + "40\r\n" + d.ends.front().substr(0, 20), After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"chunk framing is garbage", some + "this is no chunk size\r\n\r\n", After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"a raw 500 after a piece", some + "HTTP/1.1 500 Internal Server Error\r\n\r\n", After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"clean end without finish", some + last, After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"clean end after half an event", some + wire::chunk(half) + last, After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"clean end after nothing", head + last, After::kFin, Cause::kConnectionBroken, object});
-        rows.push_back({"garbage, then a clean end", head + wire::chunk("\x01\x02 no event \xFF\n\n") + last, After::kFin, Cause::kConnectionBroken, object});
+        rows.push_back({"FIN inside a chunk", some + "40\r\n" + d.ends.front().substr(0, 20),
+                        After::kFin, Cause::kConnectionBroken, object});
+        rows.push_back({"chunk framing is garbage", some + "this is no chunk size\r\n\r\n",
+                        After::kFin, Cause::kConnectionBroken, object});
+        rows.push_back({"a raw 500 after a piece",
+                        some + "HTTP/1.1 500 Internal Server Error\r\n\r\n", After::kFin,
+                        Cause::kConnectionBroken, object});
+        rows.push_back({"clean end without finish", some + last, After::kFin,
+                        Cause::kConnectionBroken, object});
+        rows.push_back({"clean end after half an event", some + wire::chunk(half) + last,
+                        After::kFin, Cause::kConnectionBroken, object});
+        rows.push_back({"clean end after nothing", head + last, After::kFin,
+                        Cause::kConnectionBroken, object});
+        rows.push_back({"garbage, then a clean end",
+                        head + wire::chunk("\x01\x02 no event \xFF\n\n") + last, After::kFin,
+                        Cause::kConnectionBroken, object});
     }
     if (d.stream) {
-        rows.push_back({"error object", some + joined({d.error}, framed) + last, After::kFin, Cause::kServerError, false});
-        rows.push_back({"error object, then a stall", some + joined({d.error}, framed), After::kNothing, Cause::kServerError, false});
-        rows.push_back({"error object after the finish", some + joined({d.ends.front(), d.error}, framed) + last, After::kFin, Cause::kServerError, false});
+        rows.push_back({"error object", some + joined({d.error}, framed) + last, After::kFin,
+                        Cause::kServerError, false});
+        rows.push_back({"error object, then a stall", some + joined({d.error}, framed),
+                        After::kNothing, Cause::kServerError, false});
+        rows.push_back({"error object after the finish",
+                        some + joined({d.ends.front(), d.error}, framed) + last, After::kFin,
+                        Cause::kServerError, false});
         if (d.ends.size() > 1 && d.ends.front().find("incomplete") == std::string::npos) {
             const std::string done = some + joined({d.ends.back()}, framed);
-            rows.push_back({"its own end without a reason", done + last, After::kFin, Cause::kConnectionBroken, object});
-            rows.push_back({"its own end without a reason, RST", done, After::kRst, Cause::kConnectionBroken, object});
-            rows.push_back({"its own end without a reason, then a stall", done, After::kNothing, Cause::kGatewayIdleTimeout, object});
-            rows.push_back({"error object, then its own end", some + joined({d.error, d.ends.back()}, framed) + last, After::kFin, Cause::kServerError, false});
+            rows.push_back({"its own end without a reason", done + last, After::kFin,
+                            Cause::kConnectionBroken, object});
+            rows.push_back({"its own end without a reason, RST", done, After::kRst,
+                            Cause::kConnectionBroken, object});
+            rows.push_back({"its own end without a reason, then a stall", done, After::kNothing,
+                            Cause::kGatewayIdleTimeout, object});
+            rows.push_back({"error object, then its own end",
+                            some + joined({d.error, d.ends.back()}, framed) + last, After::kFin,
+                            Cause::kServerError, false});
         }
-        rows.push_back({"error field", some + joined({d.error_field}, framed) + last, After::kFin, Cause::kServerError, false});
+        rows.push_back({"error field", some + joined({d.error_field}, framed) + last, After::kFin,
+                        Cause::kServerError, false});
     }
     return rows;
 }
@@ -321,7 +378,9 @@ bool launders(const Dialect& dialect, const Row& row, bool holds_events) {
     GatewayOptions options = Bench::default_options();
     options.policy.continuation = holds_events;
     Bench bench(options);
-    bench.request(bench.post(dialect.path, holds_events ? R"({"stream":true,"messages":[{"role":"user","content":"x"}]})" : "{}"));
+    bench.request(bench.post(
+        dialect.path,
+        holds_events ? R"({"stream":true,"messages":[{"role":"user","content":"x"}]})" : "{}"));
     bench.connected();
     bench.receive(row.bytes);
     end_with(bench, row.after);
@@ -339,7 +398,8 @@ bool launders(const Dialect& dialect, const Row& row, bool holds_events) {
     }
     bench.seen = {};
     bench.request(bench.get("/metrics"));
-    EXPECT_THAT(bench.seen.raw, HasSubstr("fullstop_answers_total{cause=\"" + name + "\"")) << row.name;
+    EXPECT_THAT(bench.seen.raw, HasSubstr("fullstop_answers_total{cause=\"" + name + "\""))
+        << row.name;
     return looks_whole(dialect, seen);
 }
 
@@ -348,7 +408,8 @@ TEST(TruthMatrix, NoCutLooksWholeAndEachSaysWhy) {
     for (const Dialect& dialect : dialects()) {
         for (const Framed framed : {Framed::kChunked, Framed::kLength, Framed::kClose}) {
             for (const Row& row : cuts(dialect, framed)) {
-                SCOPED_TRACE(dialect.name + ", framing " + std::to_string(static_cast<int>(framed)) + ": " + row.name);
+                SCOPED_TRACE(dialect.name + ", framing " +
+                             std::to_string(static_cast<int>(framed)) + ": " + row.name);
                 for (const bool holds_events : {false, true}) {
                     ++rows;
                     laundered += launders(dialect, row, holds_events) ? 1 : 0;
@@ -366,8 +427,9 @@ TEST(TruthMatrix, AWholeAnswerPassesByteForByte) {
         for (const Framed framed : {Framed::kChunked, Framed::kLength, Framed::kClose}) {
             SCOPED_TRACE(dialect.name + ", framing " + std::to_string(static_cast<int>(framed)));
             const auto pieces = dialect.pieces + dialect.ends;
-            const std::string upstream =
-                head_of(dialect, framed, plain(pieces).size()) + joined(pieces, framed) + (framed == Framed::kChunked ? wire::last_chunk() : "");
+            const std::string upstream = head_of(dialect, framed, plain(pieces).size()) +
+                                         joined(pieces, framed) +
+                                         (framed == Framed::kChunked ? wire::last_chunk() : "");
             const Seen seen = relay(dialect, upstream, After::kFin);
             EXPECT_EQ(seen.body(), plain(pieces));
             EXPECT_TRUE(looks_whole(dialect, seen)) << seen.raw;
@@ -381,17 +443,22 @@ TEST(TruthMatrix, AWholeAnswerPassesByteForByte) {
 TEST(TruthMatrix, AStreamWithoutDoneIsWholeOnlyWhenItsFramingEnded) {
     const Dialect chat = dialects().front();
     const auto pieces = chat.pieces + std::vector{chat.ends.front()};
-    const Seen framed = relay(chat, head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked) + wire::last_chunk(), After::kFin);
+    const Seen framed = relay(
+        chat,
+        head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked) + wire::last_chunk(),
+        After::kFin);
     EXPECT_TRUE(framed.raw.ends_with("\r\n0\r\n\r\n"));
     EXPECT_EQ(framed.body(), plain(pieces));
-    const Seen unframed = relay(chat, head_of(chat, Framed::kClose, 0) + plain(pieces), After::kFin);
+    const Seen unframed =
+        relay(chat, head_of(chat, Framed::kClose, 0) + plain(pieces), After::kFin);
     EXPECT_FALSE(looks_whole(chat, unframed));
     EXPECT_EQ(cause_in_band(unframed), "connection_broken");
 }
 
 TEST(TruthMatrix, AStreamWhoseLengthEndsInsideAnEventIsACut) {
     const Dialect chat = dialects().front();
-    const std::string body = plain(chat.pieces + std::vector{chat.ends.front()}) + chat.error.substr(0, 20);
+    const std::string body =
+        plain(chat.pieces + std::vector{chat.ends.front()}) + chat.error.substr(0, 20);
     const Seen seen = relay(chat, head_of(chat, Framed::kLength, body.size()) + body, After::kFin);
     EXPECT_FALSE(looks_whole(chat, seen));
     EXPECT_EQ(cause_in_band(seen), "connection_broken");
@@ -400,7 +467,8 @@ TEST(TruthMatrix, AStreamWhoseLengthEndsInsideAnEventIsACut) {
 TEST(TruthMatrix, AnAnswerWhoseFramingBreaksBehindItsTerminatorIsPassedOnAsItWas) {
     const Dialect chat = dialects().front();
     const auto pieces = chat.pieces + chat.ends;
-    const Seen seen = relay(chat, head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked), After::kFin);
+    const Seen seen = relay(
+        chat, head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked), After::kFin);
     EXPECT_EQ(seen.body(), plain(pieces));
     EXPECT_FALSE(seen.raw.ends_with("\r\n0\r\n\r\n"));
     EXPECT_FALSE(seen.kept);
@@ -410,8 +478,12 @@ TEST(TruthMatrix, AnOllamaLineThatSaysDoneWithoutAReasonIsHeldBack) {
     const std::string line = "{\"model\":\"m\",\"message\":{\"content\":\"\"},\"done\":true}\n";
     for (const Dialect& dialect : dialects()) {
         if (dialect.path != "/api/chat" || !dialect.stream) continue;
-        for (const auto& [framed, last] : {std::pair(Framed::kChunked, wire::last_chunk()), std::pair(Framed::kClose, std::string())}) {
-            const Seen seen = relay(dialect, head_of(dialect, framed, 0) + joined(dialect.pieces + std::vector{line}, framed) + last, After::kFin);
+        for (const auto& [framed, last] : {std::pair(Framed::kChunked, wire::last_chunk()),
+                                           std::pair(Framed::kClose, std::string())}) {
+            const Seen seen = relay(dialect,
+                                    head_of(dialect, framed, 0) +
+                                        joined(dialect.pieces + std::vector{line}, framed) + last,
+                                    After::kFin);
             EXPECT_THAT(seen.body(), Not(HasSubstr("\"done\":true")));
             EXPECT_EQ(cause_in_band(seen), "connection_broken");
         }
@@ -436,10 +508,16 @@ TEST(TruthMatrix, ATrueEndGoesOnBeforeItsFramingEnds) {
 TEST(TruthMatrix, TheErrorObjectOfMessagesAndResponsesIsAnEventOfTheirs) {
     for (const Dialect& dialect : typed_dialects()) {
         if (!dialect.stream) continue;
-        const Seen seen = relay(dialect, head_of(dialect, Framed::kChunked, 0) + joined(dialect.pieces, Framed::kChunked), After::kFin);
+        const Seen seen =
+            relay(dialect,
+                  head_of(dialect, Framed::kChunked, 0) + joined(dialect.pieces, Framed::kChunked),
+                  After::kFin);
         const bool messages = dialect.path == "/v1/messages";
-        EXPECT_THAT(seen.body(), HasSubstr(messages ? "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":"
-                                                    : "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{"));
+        EXPECT_THAT(
+            seen.body(),
+            HasSubstr(messages ? "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":"
+                               : "event: response.failed\ndata: "
+                                 "{\"type\":\"response.failed\",\"response\":{"));
         EXPECT_THAT(seen.body(), HasSubstr("\"fullstop\":{\"request_id\""));
         EXPECT_TRUE(seen.record().end.error) << "and a reader of the dialect finds it";
     }
@@ -447,9 +525,15 @@ TEST(TruthMatrix, TheErrorObjectOfMessagesAndResponsesIsAnEventOfTheirs) {
 
 TEST(TruthMatrix, OneUnfinishedChoiceOfTwoIsACut) {
     const Dialect chat = dialects().front();
-    const std::vector<std::string> pieces = {wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":"stop"}]})"),
-                                             wire::sse_event(R"({"choices":[{"index":1,"delta":{"content":"B"},"finish_reason":null}]})")};
-    const Seen seen = relay(chat, head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked) + wire::last_chunk(), After::kFin);
+    const std::vector<std::string> pieces = {
+        wire::sse_event(
+            R"({"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":"stop"}]})"),
+        wire::sse_event(
+            R"({"choices":[{"index":1,"delta":{"content":"B"},"finish_reason":null}]})")};
+    const Seen seen = relay(
+        chat,
+        head_of(chat, Framed::kChunked, 0) + joined(pieces, Framed::kChunked) + wire::last_chunk(),
+        After::kFin);
     EXPECT_FALSE(looks_whole(chat, seen));
     EXPECT_EQ(cause_in_band(seen), "connection_broken");
 }
@@ -457,27 +541,34 @@ TEST(TruthMatrix, OneUnfinishedChoiceOfTwoIsACut) {
 TEST(TruthMatrix, AnErrorStatusBeforeTheAnswerIsTheUpstreamsOwnWord) {
     const std::string body = R"({"error":{"message":"boom","type":"server_error","code":500}})";
     for (const Dialect& dialect : dialects()) {
-        const Seen seen = relay(dialect, wire::whole_response(500, "application/json", body), After::kFin);
+        const Seen seen =
+            relay(dialect, wire::whole_response(500, "application/json", body), After::kFin);
         EXPECT_EQ(seen.body(), body);
         EXPECT_EQ(seen.record().status, 500);
     }
 }
 
-/// The same bytes in any cut: the same head, the same body, the same end. Chunk sizes follow the reads and may differ.
+/// The same bytes in any cut: the same head, the same body, the same end. Chunk sizes follow the
+/// reads and may differ.
 TEST(TruthMatrix, AnyCutOfTheUpstreamsBytesGivesTheClientTheSame) {
     std::vector<std::pair<Dialect, Row>> all;
     for (const Dialect& dialect : dialects())
         for (const Framed framed : {Framed::kChunked, Framed::kLength, Framed::kClose}) {
             for (const Row& row : cuts(dialect, framed)) all.emplace_back(dialect, row);
             const auto pieces = dialect.pieces + dialect.ends;
-            all.emplace_back(dialect, Row{.name = "whole",
-                                          .bytes = head_of(dialect, framed, plain(pieces).size()) + joined(pieces, framed) +
-                                                   (framed == Framed::kChunked ? wire::last_chunk() : "")});
+            all.emplace_back(dialect,
+                             Row{.name = "whole",
+                                 .bytes = head_of(dialect, framed, plain(pieces).size()) +
+                                          joined(pieces, framed) +
+                                          (framed == Framed::kChunked ? wire::last_chunk() : "")});
         }
-    // Times in the error's words depend on how many reads there were, a request's identity on nothing.
+    // Times in the error's words depend on how many reads there were, a request's identity on
+    // nothing.
     const auto timeless = [](std::string text) {
         const auto at = text.find("\"error\":{\"message\"");
-        return at == std::string::npos || text.find("\"fullstop\"", at) == std::string::npos ? text : text.substr(0, at);
+        return at == std::string::npos || text.find("\"fullstop\"", at) == std::string::npos
+                   ? text
+                   : text.substr(0, at);
     };
     for (const auto& [dialect, row] : all) {
         SCOPED_TRACE(dialect.name + ": " + row.name);
@@ -486,22 +577,25 @@ TEST(TruthMatrix, AnyCutOfTheUpstreamsBytesGivesTheClientTheSame) {
             const Seen cut = relay(dialect, row.bytes, row.after, every);
             ASSERT_EQ(cut.head(), once.head());
             ASSERT_EQ(timeless(cut.body()), timeless(once.body())) << every;
-            ASSERT_EQ(cut.raw.ends_with("\r\n0\r\n\r\n"), once.raw.ends_with("\r\n0\r\n\r\n")) << every;
+            ASSERT_EQ(cut.raw.ends_with("\r\n0\r\n\r\n"), once.raw.ends_with("\r\n0\r\n\r\n"))
+                << every;
             ASSERT_EQ(cut.kept, once.kept);
             ASSERT_EQ(cause_in_band(cut), cause_in_band(once));
         }
     }
 }
 
-/// An answer of random pieces that stops after any number of its bytes never looks whole, unless all its facts came.
+/// An answer of random pieces that stops after any number of its bytes never looks whole, unless
+/// all its facts came.
 RC_GTEST_PROP(TruthMatrixProperty, StoppingAnywhereNeverLooksWhole, ()) {
     const auto all = dialects();
     const Dialect dialect = all[*rc::gen::inRange<std::size_t>(0, all.size())];
     const Framed framed = *rc::gen::element(Framed::kChunked, Framed::kLength, Framed::kClose);
     const After after = *rc::gen::element(After::kFin, After::kRst, After::kNothing);
     const auto pieces = dialect.pieces + dialect.ends;
-    const std::string upstream =
-        head_of(dialect, framed, plain(pieces).size()) + joined(pieces, framed) + (framed == Framed::kChunked ? wire::last_chunk() : "");
+    const std::string upstream = head_of(dialect, framed, plain(pieces).size()) +
+                                 joined(pieces, framed) +
+                                 (framed == Framed::kChunked ? wire::last_chunk() : "");
     const std::size_t stop = *rc::gen::inRange<std::size_t>(0, upstream.size());
     const std::size_t every = *rc::gen::inRange<std::size_t>(1, 80);
     const Seen seen = relay(dialect, upstream.substr(0, stop), after, every);

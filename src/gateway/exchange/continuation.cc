@@ -1,5 +1,6 @@
-// Events are cut at their empty lines; inside they are only read. The one event that is written anew is the first of a next
-// server that repeats the delivered text before it goes on, as llama-server does; `fullstop serve` repeats nothing.
+// Events are cut at their empty lines; inside they are only read. The one event that is written
+// anew is the first of a next server that repeats the delivered text before it goes on, as
+// llama-server does; `fullstop serve` repeats nothing.
 #include "gateway/exchange/continuation.h"
 
 #include <fmt/format.h>
@@ -17,27 +18,36 @@
 namespace fullstop::gateway {
 namespace {
 
-/// Members of a request that ask for more than text, or for text of a form whose state would be lost with the server.
-constexpr std::array<std::string_view, 8> kMoreThanText = {"tools", "functions", "grammar", "json_schema",
-                                                           "audio", "logprobs",  "echo",    "continue_final_message"};
+/// Members of a request that ask for more than text, or for text of a form whose state would be
+/// lost with the server.
+constexpr std::array<std::string_view, 8> kMoreThanText = {
+    "tools", "functions", "grammar", "json_schema",
+    "audio", "logprobs",  "echo",    "continue_final_message"};
 
 bool asks_for_nothing(const boost::json::value* value) {
     if (value == nullptr || value->is_null()) return true;
     if (value->is_bool()) return !value->get_bool();
-    return (value->is_array() && value->get_array().empty()) || (value->is_string() && value->get_string().empty());
+    return (value->is_array() && value->get_array().empty()) ||
+           (value->is_string() && value->get_string().empty());
 }
 
-bool is_text(const boost::json::value* value, std::string_view text) { return value != nullptr && value->is_string() && value->get_string() == text; }
+bool is_text(const boost::json::value* value, std::string_view text) {
+    return value != nullptr && value->is_string() && value->get_string() == text;
+}
 
 bool plain_chat(const boost::json::object& body) {
     const auto* messages = body.if_contains("messages");
     if (messages == nullptr || !messages->is_array() || messages->get_array().empty()) return false;
     const auto& last = messages->get_array().back();
-    if (!last.is_object() || is_text(last.get_object().if_contains("role"), "assistant")) return false;
+    if (!last.is_object() || is_text(last.get_object().if_contains("role"), "assistant"))
+        return false;
     if (const auto* n = body.if_contains("n"); !asks_for_nothing(n) && *n != 1) return false;
     if (const auto* format = body.if_contains("response_format"); !asks_for_nothing(format))
-        if (!format->is_object() || !is_text(format->get_object().if_contains("type"), "text")) return false;
-    return std::ranges::all_of(kMoreThanText, [&](std::string_view name) { return asks_for_nothing(body.if_contains(name)); });
+        if (!format->is_object() || !is_text(format->get_object().if_contains("type"), "text"))
+            return false;
+    return std::ranges::all_of(kMoreThanText, [&](std::string_view name) {
+        return asks_for_nothing(body.if_contains(name));
+    });
 }
 
 /// Length of the first event with its empty line; 0: it has not ended.
@@ -73,34 +83,41 @@ boost::json::value* member(boost::json::value* of, const char* name) {
     return object == nullptr ? nullptr : object->if_contains(name);
 }
 
-/// The same event with other text in its first choice. Absent when this stricter reader cannot read it, or reads it otherwise:
-/// NaN, half a surrogate pair, a member that stands twice.
+/// The same event with other text in its first choice. Absent when this stricter reader cannot read
+/// it, or reads it otherwise: NaN, half a surrogate pair, a member that stands twice.
 std::optional<std::string> with_content(std::string_view data, std::string_view content) {
     boost::system::error_code error;
-    boost::json::value event = boost::json::parse(data, error, {}, {.max_depth = wire::kMaxJsonDepth});
+    boost::json::value event =
+        boost::json::parse(data, error, {}, {.max_depth = wire::kMaxJsonDepth});
     boost::json::value* choices = error ? nullptr : member(&event, "choices");
     boost::json::array* all = choices == nullptr ? nullptr : choices->if_array();
-    boost::json::value* delta = all == nullptr || all->empty() ? nullptr : member(&all->front(), "delta");
+    boost::json::value* delta =
+        all == nullptr || all->empty() ? nullptr : member(&all->front(), "delta");
     if (delta == nullptr || !delta->is_object()) return std::nullopt;
     delta->get_object()["content"] = boost::json::string_view(content.data(), content.size());
     return wire::sse_event(boost::json::serialize(event));
 }
 
-/// What is no number of tokens (none, below 1, beyond every answer) asks for no limit, and stays as its client wrote it.
+/// What is no number of tokens (none, below 1, beyond every answer) asks for no limit, and stays as
+/// its client wrote it.
 void lower_limits(boost::json::object& body, std::int64_t by) {
     constexpr double kBeyondEveryAnswer = 0x1p53;
     for (const char* name : kLimitMembers) {
         boost::json::value* limit = body.if_contains(name);
         if (limit == nullptr || !limit->is_number()) continue;
         const auto asked = limit->to_number<double>();
-        if (asked >= 1 && asked <= kBeyondEveryAnswer) *limit = std::max<std::int64_t>(1, static_cast<std::int64_t>(asked) - by);
+        if (asked >= 1 && asked <= kBeyondEveryAnswer)
+            *limit = std::max<std::int64_t>(1, static_cast<std::int64_t>(asked) - by);
     }
 }
 
 }  // namespace
 
-std::unique_ptr<Continuation> Continuation::of(const net::ServiceRequest& request, const Work& work) {
-    if (!work.answer || !work.sse || !work.path.ends_with("/chat/completions") || request.body.size() > kMaxContinuedRequestBytes) return nullptr;
+std::unique_ptr<Continuation> Continuation::of(const net::ServiceRequest& request,
+                                               const Work& work) {
+    if (!work.answer || !work.sse || !work.path.ends_with("/chat/completions") ||
+        request.body.size() > kMaxContinuedRequestBytes)
+        return nullptr;
     boost::system::error_code error;
     boost::json::monotonic_resource memory;
     const boost::json::value body = boost::json::parse(request.body, error, &memory);
@@ -119,7 +136,8 @@ std::string Continuation::pass(std::string_view body) {
         done += length;
     }
     held_.erase(0, done);
-    if (held_.size() > kMaxHeldEventBytes && obstacle_.empty()) obstacle_ = "one event is larger than the gateway holds back";
+    if (held_.size() > kMaxHeldEventBytes && obstacle_.empty())
+        obstacle_ = "one event is larger than the gateway holds back";
     if (!obstacle_.empty()) out += std::exchange(held_, {});
     return out;
 }
@@ -142,7 +160,8 @@ void Continuation::read(std::string_view data, std::string_view bytes, std::stri
     if (event["error"]) obstacle_ = "the server reported an error itself";
     if (choice["index"].integer().value_or(0) != 0) obstacle_ = "it has several choices";
     if (delta["tool_calls"] || delta["function_call"]) obstacle_ = "it holds a tool call";
-    if (!delta["reasoning_content"].string().empty() || !delta["reasoning"].string().empty()) obstacle_ = "it holds reasoning";
+    if (!delta["reasoning_content"].string().empty() || !delta["reasoning"].string().empty())
+        obstacle_ = "it holds reasoning";
     finished_ = finished_ || !choice["finish_reason"].string().empty();
     const std::string_view content = delta["content"].string();
     if (content.empty()) {
@@ -154,12 +173,14 @@ void Continuation::read(std::string_view data, std::string_view bytes, std::stri
     if (!repetition_.empty() && take_out_repetition(text, data, out)) return;
     ++tokens_;
     text_ += text;
-    if (text_.size() > kMaxContinuedBytes) obstacle_ = "it is longer than what the gateway remembers";
+    if (text_.size() > kMaxContinuedBytes)
+        obstacle_ = "it is longer than what the gateway remembers";
     out += bytes;
 }
 
 /// True when the event is dealt with.
-bool Continuation::take_out_repetition(std::string_view content, std::string_view data, std::string& out) {
+bool Continuation::take_out_repetition(std::string_view content, std::string_view data,
+                                       std::string& out) {
     if (repetition_.starts_with(content)) {
         repetition_.erase(0, content.size());
         begins_ = false;
@@ -170,7 +191,9 @@ bool Continuation::take_out_repetition(std::string_view content, std::string_vie
         repetition_.clear();
         const auto event = with_content(data, rest);
         if (!event) {
-            failure_ = "the first words of the server that was to write the rest cannot be read without doubt";
+            failure_ =
+                "the first words of the server that was to write the rest cannot be read without "
+                "doubt";
             return true;
         }
         ++tokens_;
@@ -178,20 +201,25 @@ bool Continuation::take_out_repetition(std::string_view content, std::string_vie
         out += *event;
         return true;
     }
-    // A server that repeats nothing shows it in its first text; one that stops in the middle of repeating does neither.
+    // A server that repeats nothing shows it in its first text; one that stops in the middle of
+    // repeating does neither.
     const auto alike = std::ranges::mismatch(repetition_, content).in1 - repetition_.begin();
     repetition_.clear();
     if (begins_ && std::cmp_less(alike, kLeastContinuedBytes)) return false;
-    failure_ = "the server that was to write the rest repeats what was delivered otherwise than it was";
+    failure_ =
+        "the server that was to write the rest repeats what was delivered otherwise than it was";
     return true;
 }
 
 std::optional<std::string> Continuation::obstacle() const {
     if (!obstacle_.empty()) return obstacle_;
     if (finished_) return "it had finished";
-    if (text_.size() < kLeastContinuedBytes) return "too little of it was delivered to tell a repetition from a continuation";
-    if (!wire::is_utf8(text_) || text_.ends_with("\xEF\xBF\xBD")) return "it ended inside a character";
-    if (const auto left = tokens_left(); left && *left < 1) return "it had reached its limit on tokens";
+    if (text_.size() < kLeastContinuedBytes)
+        return "too little of it was delivered to tell a repetition from a continuation";
+    if (!wire::is_utf8(text_) || text_.ends_with("\xEF\xBF\xBD"))
+        return "it ended inside a character";
+    if (const auto left = tokens_left(); left && *left < 1)
+        return "it had reached its limit on tokens";
     return std::nullopt;
 }
 
@@ -200,7 +228,9 @@ std::optional<std::int64_t> Continuation::tokens_left() const {
     return limit ? std::optional(*limit - tokens_) : std::nullopt;
 }
 
-std::string Continuation::template_question() const { return boost::json::serialize(boost::json::object{{"messages", with_delivered()["messages"]}}); }
+std::string Continuation::template_question() const {
+    return boost::json::serialize(boost::json::object{{"messages", with_delivered()["messages"]}});
+}
 
 bool Continuation::template_holds(std::string_view reply_body) const {
     wire::JsonReader reader;
@@ -218,7 +248,8 @@ boost::json::object Continuation::with_delivered() const {
     boost::system::error_code error;
     boost::json::value body = boost::json::parse(body_, error);
     FULLSTOP_ASSERT(!error && body.is_object(), "of() has read the same text");
-    body.get_object()["messages"].as_array().push_back(boost::json::object{{"role", "assistant"}, {"content", text_}});
+    body.get_object()["messages"].as_array().push_back(
+        boost::json::object{{"role", "assistant"}, {"content", text_}});
     return std::move(body.get_object());
 }
 

@@ -1,10 +1,11 @@
-// A chat answer that goes on at another server when its own dies (opt in): what was delivered is put in front of the rest as
-// the beginning of the model's own turn.
+// A chat answer that goes on at another server when its own dies (opt in): what was delivered is
+// put in front of the rest as the beginning of the model's own turn.
 //
-// Honest means here: only plain text is continued, by a server whose chat template was seen to end its prompt with exactly
-// the delivered text; what that server repeats of it is taken out again; and the seam is declared in the stream. The rest is
-// another draw of the model than the lost one: same distribution, other words. Whatever else the answer held (tool calls,
-// reasoning, several choices) is not continued, and then the answer ends with its error, as without this.
+// Honest means here: only plain text is continued, by a server whose chat template was seen to end
+// its prompt with exactly the delivered text; what that server repeats of it is taken out again;
+// and the seam is declared in the stream. The rest is another draw of the model than the lost one:
+// same distribution, other words. Whatever else the answer held (tool calls, reasoning, several
+// choices) is not continued, and then the answer ends with its error, as without this.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -25,7 +26,8 @@ public:
     /// Null: an answer to this request could not be continued faithfully.
     static std::unique_ptr<Continuation> of(const net::ServiceRequest& request, const Work& work);
 
-    /// Bytes of a stream's body in, what goes on to the client out: whole events, without what was delivered before.
+    /// Bytes of a stream's body in, what goes on to the client out: whole events, without what was
+    /// delivered before.
     std::string pass(std::string_view body);
     bool inside_event() const { return !held_.empty(); }
     /// Why the rest cannot come from elsewhere; absent: it can.
@@ -33,16 +35,19 @@ public:
     bool finished() const { return finished_; }
 
     // The next attempt
-    std::string template_question() const;                   ///< body for POST /apply-template
-    bool template_holds(std::string_view reply_body) const;  ///< its prompt ends with the delivered text
-    void begin_next();                                       ///< pass() now gets the body of the next server
+    std::string template_question() const;  ///< body for POST /apply-template
+    bool template_holds(
+        std::string_view reply_body) const;  ///< its prompt ends with the delivered text
+    void begin_next();                       ///< pass() now gets the body of the next server
     /// Why what the next server says cannot be passed on; "": nothing is wrong with it.
     const std::string& failure() const { return failure_; }
     std::string request_body() const;  ///< for the next server
 
     /// What is left of the limit that the client asked for; absent: it asked for none.
     std::optional<std::int64_t> tokens_left() const;
-    std::int64_t delivered_tokens() const { return tokens_; }  ///< events with text, each of which carries about one
+    std::int64_t delivered_tokens() const {
+        return tokens_;
+    }  ///< events with text, each of which carries about one
     std::size_t delivered_bytes() const { return text_.size(); }
 
 private:

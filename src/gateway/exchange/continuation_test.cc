@@ -1,5 +1,6 @@
-// An answer whose server dies and whose rest another one writes: what its client reads, what is asked of the next server, and
-// every way in which that is not possible, which must end as if nothing had been tried.
+// An answer whose server dies and whose rest another one writes: what its client reads, what is
+// asked of the next server, and every way in which that is not possible, which must end as if
+// nothing had been tried.
 #include "gateway/exchange/continuation.h"
 
 #include <gmock/gmock.h>
@@ -18,12 +19,15 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kAsk = R"({"messages":[{"role":"user","content":"Tell me of foxes."}],"stream":true,"max_tokens":50})";
-const std::vector<std::string> kDelivered = {"Foxes live in dens, ", "and in winter ", "they hunt by ear"};
+const std::string kAsk =
+    R"({"messages":[{"role":"user","content":"Tell me of foxes."}],"stream":true,"max_tokens":50})";
+const std::vector<std::string> kDelivered = {"Foxes live in dens, ", "and in winter ",
+                                             "they hunt by ear"};
 constexpr std::string_view kText = "Foxes live in dens, and in winter they hunt by ear";
 
 std::string event(const std::string& delta, const std::string& reason = "null") {
-    return wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":)" + delta + R"(,"finish_reason":)" + reason + "}]}");
+    return wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":)" + delta +
+                           R"(,"finish_reason":)" + reason + "}]}");
 }
 std::string word(const std::string& text) { return event(R"({"content":")" + text + "\"}"); }
 std::string opening() { return event(R"({"role":"assistant","content":null})"); }
@@ -38,8 +42,11 @@ protected:
     }
     void know(const std::vector<std::string>& models = {"m"}, bool continues = true) {
         for (const auto& [id, upstream] : crowd.gateway.upstreams().all())
-            crowd.act(
-                [&, which = id](Actions& out) { crowd.gateway.learned(which, {.server = "x", .models = models, .continues = continues}, crowd.now, out); });
+            crowd.act([&, which = id](Actions& out) {
+                crowd.gateway.learned(which,
+                                      {.server = "x", .models = models, .continues = continues},
+                                      crowd.now, out);
+            });
     }
     /// A stream that has delivered kText.
     net::ConnectionId begin(const std::string& ask = kAsk) {
@@ -51,10 +58,11 @@ protected:
         crowd.receive(id, Crowd::stream_head() + body);
         return id;
     }
-    void answer_template(net::ConnectionId id, const std::string& prompt, const std::string& more_head = "") {
+    void answer_template(net::ConnectionId id, const std::string& prompt,
+                         const std::string& more_head = "") {
         const std::string body = R"({"prompt":")" + prompt + "\"}";
-        crowd.receive(
-            id, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + more_head + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+        crowd.receive(id, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + more_head +
+                              "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
     }
     /// What a client makes of the stream.
     std::string text_of(net::ConnectionId id) {
@@ -62,13 +70,16 @@ protected:
         wire::JsonReader reader;
         const std::string body = crowd[id].seen.body();
         for (std::size_t at = 0; (at = body.find("data: {", at)) != std::string::npos; at += 6)
-            out += reader.read(body.substr(at + 6, body.find("\n\n", at) - at - 6))["choices"].first()["delta"]["content"].string();
+            out += reader.read(body.substr(at + 6, body.find("\n\n", at) - at - 6))["choices"]
+                       .first()["delta"]["content"]
+                       .string();
         return out;
     }
     void expect_cut(net::ConnectionId id, const std::string& why) {
         ASSERT_TRUE(crowd.over(id));
         EXPECT_EQ(text_of(id), kText);
-        EXPECT_THAT(crowd[id].seen.body(), AllOf(HasSubstr("\"cause\":\"connection_broken\""), HasSubstr(why), Not(HasSubstr("[DONE]"))));
+        EXPECT_THAT(crowd[id].seen.body(), AllOf(HasSubstr("\"cause\":\"connection_broken\""),
+                                                 HasSubstr(why), Not(HasSubstr("[DONE]"))));
         EXPECT_FALSE(crowd[id].seen.kept);
         EXPECT_THAT(crowd[id].seen.raw, Not(EndsWith("0\r\n\r\n")));
     }
@@ -80,27 +91,37 @@ protected:
 TEST_F(Continued, TheRestComesFromAnotherServerBehindADeclaredSeam) {
     know();
     const auto id = begin();
-    crowd.receive(id, wire::chunk("data: {\"choices\":[{\"index\":0,\"delta\":{\"conte"));  // half an event
+    crowd.receive(
+        id, wire::chunk("data: {\"choices\":[{\"index\":0,\"delta\":{\"conte"));  // half an event
     crowd.fail(id);
     ASSERT_FALSE(crowd.over(id));
     EXPECT_NE(crowd[id].upstream, first);
     crowd.connect(id);
-    EXPECT_THAT(crowd[id].sent, AllOf(HasSubstr("POST /apply-template HTTP/1.1"), HasSubstr(std::string("\"content\":\"") + std::string(kText))));
+    EXPECT_THAT(crowd[id].sent,
+                AllOf(HasSubstr("POST /apply-template HTTP/1.1"),
+                      HasSubstr(std::string("\"content\":\"") + std::string(kText))));
     crowd[id].sent.clear();
     answer_template(id, "<|user|>Tell me of foxes.<|assistant|>" + std::string(kText));
-    EXPECT_THAT(crowd[id].sent, AllOf(HasSubstr("POST /v1/chat/completions HTTP/1.1"), HasSubstr("\"max_tokens\":47"), HasSubstr("\"role\":\"assistant\"")));
+    EXPECT_THAT(crowd[id].sent,
+                AllOf(HasSubstr("POST /v1/chat/completions HTTP/1.1"),
+                      HasSubstr("\"max_tokens\":47"), HasSubstr("\"role\":\"assistant\"")));
     // llama-server repeats what it goes on from, in one piece with its first token.
-    crowd.receive(id, Crowd::stream_head() + wire::chunk(opening()) + wire::chunk(word(std::string(kText) + " under")) + wire::chunk(word(" the snow.")) +
-                          wire::chunk(rest_of_it()) + wire::last_chunk());
+    crowd.receive(id, Crowd::stream_head() + wire::chunk(opening()) +
+                          wire::chunk(word(std::string(kText) + " under")) +
+                          wire::chunk(word(" the snow.")) + wire::chunk(rest_of_it()) +
+                          wire::last_chunk());
     ASSERT_TRUE(crowd.over(id));
     EXPECT_EQ(text_of(id), std::string(kText) + " under the snow.");
     const std::string body = crowd[id].seen.body();
-    EXPECT_THAT(body, AllOf(HasSubstr("\"continued\":{\"from\":\"127.0.0.1:900"), HasSubstr("\"because\":\"connection_broken\""), HasSubstr("\"at_bytes\":50"),
-                            HasSubstr("\"at_tokens\":3"), HasSubstr("[DONE]"), Not(HasSubstr("\"error\""))));
+    EXPECT_THAT(body, AllOf(HasSubstr("\"continued\":{\"from\":\"127.0.0.1:900"),
+                            HasSubstr("\"because\":\"connection_broken\""),
+                            HasSubstr("\"at_bytes\":50"), HasSubstr("\"at_tokens\":3"),
+                            HasSubstr("[DONE]"), Not(HasSubstr("\"error\""))));
     EXPECT_EQ(body.find("\"role\""), body.rfind("\"role\"")) << "a turn begins once";
     EXPECT_TRUE(crowd[id].seen.kept);
-    EXPECT_THAT(crowd.page("/metrics"),
-                AllOf(HasSubstr("fullstop_gateway_continued_total 1\n"), HasSubstr("cause=\"natural_end\""), Not(HasSubstr("cause=\"connection_broken\""))));
+    EXPECT_THAT(crowd.page("/metrics"), AllOf(HasSubstr("fullstop_gateway_continued_total 1\n"),
+                                              HasSubstr("cause=\"natural_end\""),
+                                              Not(HasSubstr("cause=\"connection_broken\""))));
     ASSERT_EQ(crowd.records.size(), 1U);
     EXPECT_EQ(crowd.records.front().stop_details.at("fullstop.continued"), "1");
     EXPECT_EQ(crowd.records.front().text_events, 5);
@@ -109,22 +130,26 @@ TEST_F(Continued, TheRestComesFromAnotherServerBehindADeclaredSeam) {
 /// `limit` as the first server got it, and what the second one is to get.
 TEST_F(Continued, WhatIsNoNumberOfTokensStaysAsItWas) {
     know();
-    const std::vector<std::pair<std::string, std::string>> limits = {{R"("max_tokens":-1)", R"("max_tokens":-1)"},
-                                                                     {R"("max_tokens":100.5)", R"("max_tokens":97)"},
-                                                                     {R"("max_tokens":1e30)", R"("max_tokens":1E30)"},
-                                                                     {R"("max_completion_tokens":1e300)", R"("max_completion_tokens":1E300)"},
-                                                                     {R"("max_tokens":200,"n_predict":2.5)", R"("max_tokens":197,"n_predict":1)"},
-                                                                     {R"("max_tokens":0)", R"("max_tokens":0)"},
-                                                                     {R"("max_tokens":9223372036854775807)", R"("max_tokens":9223372036854775807)"},
-                                                                     {R"("max_tokens":"9")", R"("max_tokens":"9")"}};
+    const std::vector<std::pair<std::string, std::string>> limits = {
+        {R"("max_tokens":-1)", R"("max_tokens":-1)"},
+        {R"("max_tokens":100.5)", R"("max_tokens":97)"},
+        {R"("max_tokens":1e30)", R"("max_tokens":1E30)"},
+        {R"("max_completion_tokens":1e300)", R"("max_completion_tokens":1E300)"},
+        {R"("max_tokens":200,"n_predict":2.5)", R"("max_tokens":197,"n_predict":1)"},
+        {R"("max_tokens":0)", R"("max_tokens":0)"},
+        {R"("max_tokens":9223372036854775807)", R"("max_tokens":9223372036854775807)"},
+        {R"("max_tokens":"9")", R"("max_tokens":"9")"}};
     for (const auto& [asked, sent] : limits) {
         SCOPED_TRACE(asked);
-        const auto id = begin(R"({"messages":[{"role":"user","content":"x"}],"stream":true,)" + asked + "}");
+        const auto id =
+            begin(R"({"messages":[{"role":"user","content":"x"}],"stream":true,)" + asked + "}");
         crowd.fail(id);
         crowd.connect(id);
         answer_template(id, std::string(kText));
         EXPECT_THAT(crowd[id].sent, HasSubstr(sent));
-        crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word(" under.") + rest_of_it()) + wire::last_chunk());
+        crowd.receive(id, Crowd::stream_head() +
+                              wire::chunk(opening() + word(" under.") + rest_of_it()) +
+                              wire::last_chunk());
         EXPECT_EQ(text_of(id), std::string(kText) + " under.");
         crowd.pass(std::chrono::minutes(5));
     }
@@ -134,18 +159,22 @@ TEST_F(Continued, FirstWordsThatCannotBeReadWithoutDoubtAreACut) {
     know();
     const std::string text = std::string(kText) + " under";
     const auto with = [&](const std::string& content, const std::string& more) {
-        return wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":{"content":")" + content + R"("},"finish_reason":null}])" + more + "}");
+        return wire::sse_event(R"({"model":"m","choices":[{"index":0,"delta":{"content":")" +
+                               content + R"("},"finish_reason":null}])" + more + "}");
     };
     std::string deep;
     for (int i = 0; i < 60; ++i) deep = "[" + deep + "]";
-    for (const std::string& event : {with(text, R"(,"t":NaN)"), with(text + "\\ud83d", ""), with(text + "\xFF", ""), with(text, R"(,"choices":5)"),
-                                     with(text, R"(,"choices":[])"), with(text, R"(,"choices":[7])"), with(text, ",\"x\":" + deep)}) {
+    for (const std::string& event :
+         {with(text, R"(,"t":NaN)"), with(text + "\\ud83d", ""), with(text + "\xFF", ""),
+          with(text, R"(,"choices":5)"), with(text, R"(,"choices":[])"),
+          with(text, R"(,"choices":[7])"), with(text, ",\"x\":" + deep)}) {
         SCOPED_TRACE(event);
         const auto id = begin();
         crowd.fail(id);
         crowd.connect(id);
         answer_template(id, std::string(kText));
-        crowd.receive(id, Crowd::stream_head() + wire::chunk(event) + wire::chunk(rest_of_it()) + wire::last_chunk());
+        crowd.receive(id, Crowd::stream_head() + wire::chunk(event) + wire::chunk(rest_of_it()) +
+                              wire::last_chunk());
         expect_cut(id, "cannot be read without doubt");
         crowd.pass(std::chrono::minutes(5));
     }
@@ -156,14 +185,19 @@ TEST_F(Continued, AnAnswerThatReachesTheLimitItsClientAskedForIsRecordedAsThat) 
     know();
     const auto end_with_usage = [](int tokens) {
         return event("{}", "\"length\"") +
-               wire::sse_event(R"({"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":)" + std::to_string(tokens) + "}}") + wire::sse_event("[DONE]");
+               wire::sse_event(R"({"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":)" +
+                               std::to_string(tokens) + "}}") +
+               wire::sse_event("[DONE]");
     };
-    for (const auto& [tokens, cause] : {std::pair(47, "token_limit"), std::pair(40, "default_token_limit")}) {
+    for (const auto& [tokens, cause] :
+         {std::pair(47, "token_limit"), std::pair(40, "default_token_limit")}) {
         const auto id = begin();
         crowd.fail(id);
         crowd.connect(id);
         answer_template(id, std::string(kText));
-        crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word(" under") + end_with_usage(tokens)) + wire::last_chunk());
+        crowd.receive(id, Crowd::stream_head() +
+                              wire::chunk(opening() + word(" under") + end_with_usage(tokens)) +
+                              wire::last_chunk());
         ASSERT_TRUE(crowd.over(id));
         EXPECT_EQ(crowd.records.back().fullstop_cause, cause);
         EXPECT_EQ(reported(crowd.records.back().output_tokens), tokens + 3);
@@ -173,7 +207,8 @@ TEST_F(Continued, AnAnswerThatReachesTheLimitItsClientAskedForIsRecordedAsThat) 
 
 TEST_F(Continued, AClientThatLeavesBetweenTwoPartsIsChargedWhatItGot) {
     Policy budgeted = policy();
-    budgeted.budgets.overall = TokenWindow{.tokens = 140, .window = std::chrono::hours(1)};  // about 96 are set aside for one
+    budgeted.budgets.overall = TokenWindow{
+        .tokens = 140, .window = std::chrono::hours(1)};  // about 96 are set aside for one
     crowd.act([&](Actions& out) { crowd.gateway.configure(budgeted, crowd.now, out); });
     know();
     const auto id = begin();
@@ -181,10 +216,12 @@ TEST_F(Continued, AClientThatLeavesBetweenTwoPartsIsChargedWhatItGot) {
     crowd.connect(id);
     answer_template(id, std::string(kText));
     crowd.leave(id);
-    EXPECT_THAT(crowd[crowd.ask(kAsk)].seen.raw, HasSubstr("HTTP/1.1 429 ")) << "what it got is not given back";
+    EXPECT_THAT(crowd[crowd.ask(kAsk)].seen.raw, HasSubstr("HTTP/1.1 429 "))
+        << "what it got is not given back";
     ASSERT_FALSE(crowd.records.empty());
     EXPECT_EQ(crowd.records.front().text_events, 3);
-    EXPECT_FALSE(crowd.records.front().stop_details.contains("fullstop.continued")) << "there was no seam";
+    EXPECT_FALSE(crowd.records.front().stop_details.contains("fullstop.continued"))
+        << "there was no seam";
 }
 
 TEST_F(Continued, AServerThatDoesNotRepeatIsUnderstoodToo) {
@@ -193,7 +230,10 @@ TEST_F(Continued, AServerThatDoesNotRepeatIsUnderstoodToo) {
     crowd.fail(id);
     crowd.connect(id);
     answer_template(id, std::string(kText));
-    crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word(" under") + word(" the snow.") + rest_of_it()) + wire::last_chunk());
+    crowd.receive(id,
+                  Crowd::stream_head() +
+                      wire::chunk(opening() + word(" under") + word(" the snow.") + rest_of_it()) +
+                      wire::last_chunk());
     EXPECT_EQ(text_of(id), std::string(kText) + " under the snow.");
     EXPECT_THAT(crowd[id].seen.body(), HasSubstr("[DONE]"));
 }
@@ -204,15 +244,19 @@ TEST_F(Continued, WhatCannotBeVerifiedEndsAsItsServerLeftIt) {
         std::function<void(net::ConnectionId)> next;
     };
     const std::vector<Case> cases = {
-        {"does not end with what was delivered", [&](auto id) { answer_template(id, std::string(kText) + "<|end|>"); }},
-        {"does not end with what was delivered", [&](auto id) { crowd.receive(id, wire::whole_response(404, "application/json", "{}")); }},
-        {"closes its connection behind each answer", [&](auto id) { answer_template(id, std::string(kText), "Connection: close\r\n"); }},
+        {"does not end with what was delivered",
+         [&](auto id) { answer_template(id, std::string(kText) + "<|end|>"); }},
+        {"does not end with what was delivered",
+         [&](auto id) { crowd.receive(id, wire::whole_response(404, "application/json", "{}")); }},
+        {"closes its connection behind each answer",
+         [&](auto id) { answer_template(id, std::string(kText), "Connection: close\r\n"); }},
         {"closed its connection", [&](auto id) { crowd.close(id); }},
         {"answered no HTTP", [&](auto id) { crowd.receive(id, "SSH-2.0-x\r\n\r\n"); }},
         {"HTTP 500",
          [&](auto id) {
              answer_template(id, std::string(kText));
-             crowd.receive(id, wire::whole_response(500, "application/json", R"({"error":{"message":"no"}})"));
+             crowd.receive(id, wire::whole_response(500, "application/json",
+                                                    R"({"error":{"message":"no"}})"));
          }},
         {"closed its connection",
          [&](auto id) {
@@ -237,23 +281,28 @@ TEST_F(Continued, ARepetitionThatDiffersIsNotPassedOnAsText) {
     crowd.fail(id);
     crowd.connect(id);
     answer_template(id, std::string(kText));
-    crowd.receive(id, Crowd::stream_head() + wire::chunk(opening() + word("Foxes live in dens, and in winter  they") + word(" sleep.")));
+    crowd.receive(id, Crowd::stream_head() +
+                          wire::chunk(opening() + word("Foxes live in dens, and in winter  they") +
+                                      word(" sleep.")));
     ASSERT_TRUE(crowd.over(id));
     EXPECT_EQ(text_of(id), kText);
-    EXPECT_THAT(crowd[id].seen.body(), AllOf(HasSubstr("otherwise than it was"), Not(HasSubstr("[DONE]"))));
+    EXPECT_THAT(crowd[id].seen.body(),
+                AllOf(HasSubstr("otherwise than it was"), Not(HasSubstr("[DONE]"))));
 }
 
 TEST_F(Continued, OnlyPlainTextIsContinued) {
     know();
     const std::string head = R"({"messages":[{"role":"user","content":"x"}],"stream":true,)";
-    for (const std::string more :
-         {R"("tools":[{"type":"function"}]})", R"("n":2})", R"("response_format":{"type":"json_object"}})", R"("logprobs":true})", R"("grammar":"root"})"}) {
+    for (const std::string more : {R"("tools":[{"type":"function"}]})", R"("n":2})",
+                                   R"("response_format":{"type":"json_object"}})",
+                                   R"("logprobs":true})", R"("grammar":"root"})"}) {
         const auto id = begin(head + more);
         crowd.fail(id);
         expect_cut(id, "\"fullstop\"");
         crowd.pass(std::chrono::minutes(5));
     }
-    for (const std::string delta : {R"({"tool_calls":[{"index":0}]})", R"({"reasoning_content":"hm"})"}) {
+    for (const std::string delta :
+         {R"({"tool_calls":[{"index":0}]})", R"({"reasoning_content":"hm"})"}) {
         const auto id = begin();
         crowd.receive(id, wire::chunk(event(delta)));
         crowd.fail(id);

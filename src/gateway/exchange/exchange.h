@@ -1,9 +1,11 @@
-// One request's life between its client and an upstream: it may wait, it is passed on, bytes of the upstream come in and
-// bytes for the client go out, piece by piece, and at the end the judgement of truth.h is carried out.
+// One request's life between its client and an upstream: it may wait, it is passed on, bytes of the
+// upstream come in and bytes for the client go out, piece by piece, and at the end the judgement of
+// truth.h is carried out.
 //
-// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is held back for it. Until the
-// first byte of a response went on, the request may be tried elsewhere. A client that asked for a stream may get the head
-// early (heartbeats while it waits); from then on every failure is told inside the stream.
+// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is
+// held back for it. Until the first byte of a response went on, the request may be tried elsewhere.
+// A client that asked for a stream may get the head early (heartbeats while it waits); from then on
+// every failure is told inside the stream.
 #pragma once
 
 #include <memory>
@@ -48,7 +50,8 @@ std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
 
 class Exchange {
 public:
-    Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms, base::Instant now);
+    Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms,
+             base::Instant now);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
@@ -65,10 +68,13 @@ public:
     }
     /// Lowers the request's own limit; before it is sent.
     void limit_output(const OutputLimit& limit);
-    std::optional<std::int64_t> max_tokens() const { return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens; }
+    std::optional<std::int64_t> max_tokens() const {
+        return limit_ ? std::optional(limit_->max_tokens) : work_.max_tokens;
+    }
 
     // Where it goes. `others`: a further upstream could take it.
-    void send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others, base::Instant at);
+    void send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others,
+                 base::Instant at);
     void back_in_queue();
     UpstreamId upstream() const { return upstream_; }
     const std::string& upstream_name() const { return upstream_name_; }
@@ -79,7 +85,8 @@ public:
     /// What else it wants to say on the same connection, once.
     std::string further_bytes() { return std::exchange(further_, {}); }
 
-    // An answer whose server died, and whose rest another one may write (continuation.h; the steps are in exchange_part.cc)
+    // An answer whose server died, and whose rest another one may write (continuation.h; the steps
+    // are in exchange_part.cc)
     bool between_parts() const { return died_.has_value(); }
     /// The same model, and a kind of server that can be asked for the rest.
     bool may_write_the_rest(const Upstream& upstream) const;
@@ -88,7 +95,8 @@ public:
 
     /// Each appends bytes for the client. After over() none is called again.
     void received(std::string_view bytes, base::Instant at, std::string& out);
-    /// Reads the copy of what the last received() passed on; call it while those bytes live, and before anything else.
+    /// Reads the copy of what the last received() passed on; call it while those bytes live, and
+    /// before anything else.
     void read_on(std::string& out);
     void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
     /// The drain limit of the whole gateway is over.
@@ -97,9 +105,11 @@ public:
     void fault(std::string_view what, base::Instant at, std::string& out);
     /// The same without a word, when not even that could be said.
     void drop();
-    void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at, std::string& out);
+    void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at,
+                       std::string& out);
     /// It was never passed on. `retry_after` absent: asking again is of no use.
-    void refuse(int status, std::string words, std::optional<base::Duration> retry_after, base::Instant at, std::string& out);
+    void refuse(int status, std::string words, std::optional<base::Duration> retry_after,
+                base::Instant at, std::string& out);
     /// Time has passed: a heartbeat, or the end by one of the clocks.
     void on_time(base::Instant now, std::string& out);
     /// When it next wants to hear of time.
@@ -107,33 +117,48 @@ public:
 
     bool over() const { return end_.has_value(); }
     const End& end() const { return *end_; }
-    /// This attempt failed before anything of a response went on; it may be made at another upstream.
+    /// This attempt failed before anything of a response went on; it may be made at another
+    /// upstream.
     bool wants_another() const { return wants_another_; }
     bool waiting() const { return clocks_.waiting(); }
     bool begun() const { return begun_; }
     /// Of its first part.
-    base::Duration queued(base::Instant now) const { return queued_before_.value_or(clocks_.queued(now)); }
+    base::Duration queued(base::Instant now) const {
+        return queued_before_.value_or(clocks_.queued(now));
+    }
     base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
     const answer::Record& record() const { return record_; }
     std::size_t seams() const { return parts_.size() - (between_parts() ? 1 : 0); }
-    /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of which carries about one.
+    /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of
+    /// which carries about one.
     std::int64_t used_tokens() const;
-    /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its client left.
-    answer::Record as_record(base::Instant origin, base::Instant now, const std::optional<End>& end) const;
+    /// One answer seen from here; `origin` is the start of the gateway, `end` absent when its
+    /// client left.
+    answer::Record as_record(base::Instant origin, base::Instant now,
+                             const std::optional<End>& end) const;
     /// After over(): the client's connection may carry a next request.
-    bool keep_alive() const { return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose; }
-    /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt, is followed by another one.
+    bool keep_alive() const {
+        return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose;
+    }
+    /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt,
+    /// is followed by another one.
     bool upstream_reusable() const { return upstream_reusable_ && end_->whole; }
 
     /// Where only the close ends the body, an orderly close would say "whole".
-    net::CloseKind close_kind() const { return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst : net::CloseKind::kFin; }
+    net::CloseKind close_kind() const {
+        return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst
+                                                                             : net::CloseKind::kFin;
+    }
 
-    /// The client takes nothing: the upstream is not read meanwhile, and its silence is not counted.
+    /// The client takes nothing: the upstream is not read meanwhile, and its silence is not
+    /// counted.
     void hold(bool on, base::Instant at);
     std::size_t relayed() const { return relayed_; }  ///< bytes of the body
 
 private:
-    bool may_try_elsewhere() const { return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts; }
+    bool may_try_elsewhere() const {
+        return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts;
+    }
     bool hold_reading();
     /// Why a response with this head is not passed on, if it is not.
     std::optional<std::pair<Stop, std::string>> unfit_head() const;
@@ -163,9 +188,11 @@ private:
 
     net::ServiceRequest request_;
     std::size_t asked_bytes_;
-    std::shared_ptr<const std::string> large_body_;  ///< once it was sent: it is held once, whoever else still sends it
-    std::size_t continuation_bytes_ = 0;             ///< a copy of it, for as long as the answer may be continued
-    net::MemoryBudget::Hold kept_;                   ///< its body, then what is kept of the answer in reading
+    std::shared_ptr<const std::string>
+        large_body_;  ///< once it was sent: it is held once, whoever else still sends it
+    std::size_t continuation_bytes_ =
+        0;                          ///< a copy of it, for as long as the answer may be continued
+    net::MemoryBudget::Hold kept_;  ///< its body, then what is kept of the answer in reading
     std::string request_id_;
     Work work_;
     ErrorShape shape_;
@@ -205,8 +232,9 @@ private:
         std::string upstream;
         std::string chunk_tail;
     };
-    std::unique_ptr<Continuation> continuation_;  ///< null: not wanted, or not possible for this request
-    std::optional<Died> died_;                    ///< until the next part begins
+    std::unique_ptr<Continuation>
+        continuation_;          ///< null: not wanted, or not possible for this request
+    std::optional<Died> died_;  ///< until the next part begins
     std::optional<base::Duration> queued_before_;
     std::vector<answer::Record> parts_;  ///< those that ended before the one under way, or wanted
     bool asks_template_ = false;

@@ -1,5 +1,5 @@
-// An exchange as the record of one answer seen from the middle: what was asked, when each thing happened, how it ended. Text
-// and gaps are not in it: the gateway keeps neither.
+// An exchange as the record of one answer seen from the middle: what was asked, when each thing
+// happened, how it ended. Text and gaps are not in it: the gateway keeps neither.
 #include <array>
 
 #include "gateway/exchange/exchange.h"
@@ -9,28 +9,33 @@ namespace {
 
 /// The reader counts from the arrival of the request, a record from the start of the run.
 void move_origin(answer::Timeline& times, base::Duration arrived) {
-    for (auto* moment : {&times.headers, &times.first_byte, &times.first_comment, &times.first_token, &times.first_answer, &times.last_token, &times.finish,
-                         &times.terminator, &times.ended})
+    for (auto* moment :
+         {&times.headers, &times.first_byte, &times.first_comment, &times.first_token,
+          &times.first_answer, &times.last_token, &times.finish, &times.terminator, &times.ended})
         if (*moment) **moment += arrived;
 }
 
-/// What the client saw of an answer in parts began with the first. What the last server counts as its own is the rest alone.
+/// What the client saw of an answer in parts began with the first. What the last server counts as
+/// its own is the rest alone.
 void begin_with(answer::Record& out, const std::vector<answer::Record>& parts, std::size_t seams) {
     if (parts.empty()) return;
     std::int64_t before = 0;
     const answer::Timeline& first = parts.front().timeline;
-    out.timeline.headers = first.headers, out.timeline.first_byte = first.first_byte, out.timeline.first_comment = first.first_comment;
+    out.timeline.headers = first.headers, out.timeline.first_byte = first.first_byte,
+    out.timeline.first_comment = first.first_comment;
     out.timeline.first_token = first.first_token, out.timeline.first_answer = first.first_answer;
     for (const answer::Record& part : parts) before += part.text_events;
     out.text_events += before;
     if (const auto rest = reported(out.output_tokens))
-        out.output_tokens = answer::Fact<base::Tokens>::derived({*rest + before}, "what the last server reports, and events with text before it");
+        out.output_tokens = answer::Fact<base::Tokens>::derived(
+            {*rest + before}, "what the last server reports, and events with text before it");
     if (seams > 0) out.stop_details["fullstop.continued"] = std::to_string(seams);
 }
 
 }  // namespace
 
-answer::Record Exchange::as_record(base::Instant origin, base::Instant now, const std::optional<End>& end) const {
+answer::Record Exchange::as_record(base::Instant origin, base::Instant now,
+                                   const std::optional<End>& end) const {
     answer::Record out = record_;
     out.request.id = request_id_;
     out.request.arm = "gateway";
@@ -39,16 +44,23 @@ answer::Record Exchange::as_record(base::Instant origin, base::Instant now, cons
     if (reader_)
         if (const auto dialect = reader_->dialect()) out.request.api = *dialect;
     if (const auto limit = max_tokens()) out.request.max_tokens = base::Tokens{*limit};
-    if (work_.max_tokens) out.requested_max_tokens = answer::Fact<base::Tokens>::measured({*work_.max_tokens}, "the limit in the request");
-    if (limit_) out.effective_max_tokens = answer::Fact<base::Tokens>::measured({limit_->max_tokens}, limit_->name);
+    if (work_.max_tokens)
+        out.requested_max_tokens =
+            answer::Fact<base::Tokens>::measured({*work_.max_tokens}, "the limit in the request");
+    if (limit_)
+        out.effective_max_tokens =
+            answer::Fact<base::Tokens>::measured({limit_->max_tokens}, limit_->name);
     begin_with(out, parts_, seams());
     const base::Duration arrived = clocks_.arrived() - origin;
     move_origin(out.timeline, arrived);
     out.timeline.started = arrived;
     if (!clocks_.waiting()) out.timeline.sent = arrived + queued(now);
     out.timeline.ended = now - origin;
-    out.queue_ms = answer::Fact<double>::measured(base::to_ms(queued(now)), "in the gateway's queue");
-    if (total_) out.gateway_deadline_ms = answer::Fact<double>::measured(base::to_ms(*total_), "the total limit");
+    out.queue_ms =
+        answer::Fact<double>::measured(base::to_ms(queued(now)), "in the gateway's queue");
+    if (total_)
+        out.gateway_deadline_ms =
+            answer::Fact<double>::measured(base::to_ms(*total_), "the total limit");
     if (cut_by_ && cut_by_->limit != "drain") out.deadline_fired = answer::DeadlineFired::kGateway;
     if (!end) {
         out.fullstop_cause = answer::to_string(answer::Cause::kClientCancelled);

@@ -11,9 +11,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The upstream's error stands behind a broken chunk and is not passed on: the gateway must say its own.
+/// The upstream's error stands behind a broken chunk and is not passed on: the gateway must say its
+/// own.
 TEST(FuzzFindings, AnErrorBehindBrokenFramingIsNotTakenForSaid) {
-    const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const std::string head =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n";
     const std::string broken = "5\r\n{\"a\":1}\n\r\n";
     const std::string error = wire::chunk("{\"error\":\"out of memory\"}\n");
     for (const bool at_once : {true, false}) {

@@ -1,5 +1,5 @@
-// An upstream's response head as it goes on to the client: its own lines in its own order, without those that belong to
-// its connection or its framing, and with the gateway's.
+// An upstream's response head as it goes on to the client: its own lines in its own order, without
+// those that belong to its connection or its framing, and with the gateway's.
 #pragma once
 
 #include <string>
@@ -22,24 +22,32 @@ enum class ClientFraming {
 enum class BodyForm { kSse, kLines, kJson, kOther };
 BodyForm announced_form(const wire::ResponseHead& head);
 /// Events or lines, so that an error can stand behind what came before.
-constexpr bool is_stream(BodyForm form) { return form == BodyForm::kSse || form == BodyForm::kLines; }
+constexpr bool is_stream(BodyForm form) {
+    return form == BodyForm::kSse || form == BodyForm::kLines;
+}
 
-/// What an answer with this head is framed as. `upstream` is the framing seen; `head_only`: the request was HEAD.
-ClientFraming client_framing(const wire::ResponseHead& head, answer::Framing upstream, bool head_only);
+/// What an answer with this head is framed as. `upstream` is the framing seen; `head_only`: the
+/// request was HEAD.
+ClientFraming client_framing(const wire::ResponseHead& head, answer::Framing upstream,
+                             bool head_only);
 
-/// `raw`: all head bytes as received, interim heads included. `ours` replaces fields of the same name.
-std::string client_head(std::string_view raw, const wire::ResponseHead& head, ClientFraming framing, const wire::Headers& ours);
+/// `raw`: all head bytes as received, interim heads included. `ours` replaces fields of the same
+/// name.
+std::string client_head(std::string_view raw, const wire::ResponseHead& head, ClientFraming framing,
+                        const wire::Headers& ours);
 
 /// The coding of the body; "" for none.
 std::string_view content_encoding(const wire::ResponseHead& head);
 inline bool is_encoded(const wire::ResponseHead& head) { return !content_encoding(head).empty(); }
-/// A NUL, or a carriage return without its line feed: what some reader takes for the end of a line or of the text (RFC 9110, 5.5).
+/// A NUL, or a carriage return without its line feed: what some reader takes for the end of a line
+/// or of the text (RFC 9110, 5.5).
 bool holds_control_bytes(std::string_view raw_head);
 
 /// A content-length that is repeated or no number: whoever believes it may be wrong.
 bool untrusted_length(const wire::ResponseHead& head);
 
-/// The connection may carry another response behind this one: HTTP/1.1, no "close", and one kind of framing only.
+/// The connection may carry another response behind this one: HTTP/1.1, no "close", and one kind of
+/// framing only.
 bool stays_open(const wire::ResponseHead& head);
 
 }  // namespace fullstop::gateway

@@ -1,9 +1,11 @@
-// Answers in the names of OpenTelemetry's conventions for generative AI, written as its Prometheus exporter writes them (dots
-// become underscores, seconds a suffix), with the bounds the conventions give.
+// Answers in the names of OpenTelemetry's conventions for generative AI, written as its Prometheus
+// exporter writes them (dots become underscores, seconds a suffix), with the bounds the conventions
+// give.
 //
-// Seen from the gateway's clients: durations count from the arrival of a request, its time in the queue included. What was
-// not reported or not seen is not counted: an answer without usage adds nothing to the tokens, one in one piece has no first
-// token. `error_type` is the cause of an end that was a cut or a refusal.
+// Seen from the gateway's clients: durations count from the arrival of a request, its time in the
+// queue included. What was not reported or not seen is not counted: an answer without usage adds
+// nothing to the tokens, one in one piece has no first token. `error_type` is the cause of an end
+// that was a cut or a refusal.
 #pragma once
 
 #include <map>
@@ -34,7 +36,8 @@ public:
 private:
     using Family = std::map<std::string, Histogram>;  ///< by labels
 
-    void add(Family& family, const std::string& labels, std::span<const double> bounds, double value);
+    void add(Family& family, const std::string& labels, std::span<const double> bounds,
+             double value);
 
     Family durations_, first_tokens_, token_times_, tokens_;
 };

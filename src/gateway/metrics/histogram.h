@@ -13,17 +13,20 @@
 
 namespace fullstop::gateway {
 
-inline void introduce_metric(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
+inline void introduce_metric(std::string& out, std::string_view name, std::string_view type,
+                             std::string_view help) {
     fmt::format_to(std::back_inserter(out), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
 class Histogram {
 public:
     /// Ascending, inclusive; they outlive the histogram.
-    explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
+    explicit Histogram(std::span<const double> bounds)
+        : bounds_(bounds), counts_(bounds.size() + 1) {}
 
     void add(double value) {
-        ++counts_[static_cast<std::size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin())];
+        ++counts_[static_cast<std::size_t>(std::ranges::lower_bound(bounds_, value) -
+                                           bounds_.begin())];
         sum_ += value;
     }
     /// `labels` as they stand between the braces, without the last comma; may be empty.
@@ -32,9 +35,12 @@ public:
         const std::string_view comma = labels.empty() ? "" : ",";
         std::int64_t below = 0;
         for (std::size_t i = 0; i < bounds_.size(); ++i)
-            fmt::format_to(put, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bounds_[i], below += counts_[i]);
+            fmt::format_to(put, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma, bounds_[i],
+                           below += counts_[i]);
         below += counts_.back();
-        fmt::format_to(put, "{0}_bucket{{{1}{2}le=\"+Inf\"}} {4}\n{0}_sum{{{1}}} {3}\n{0}_count{{{1}}} {4}\n", name, labels, comma, sum_, below);
+        fmt::format_to(
+            put, "{0}_bucket{{{1}{2}le=\"+Inf\"}} {4}\n{0}_sum{{{1}}} {3}\n{0}_count{{{1}}} {4}\n",
+            name, labels, comma, sum_, below);
     }
 
 private:

@@ -1,4 +1,5 @@
-// The least of the active clients is looked for when somebody comes back: rare, and over as many as wait.
+// The least of the active clients is looked for when somebody comes back: rare, and over as many as
+// wait.
 #include "gateway/placement/fairness.h"
 
 #include <algorithm>
@@ -22,12 +23,14 @@ void TokenCounters::comes(const std::string& client) {
 
 void TokenCounters::gone(const std::string& client) {
     const auto found = clients_.find(client);
-    FULLSTOP_ASSERT(found != clients_.end() && found->second.active > 0, "a client leaves as often as it came");
+    FULLSTOP_ASSERT(found != clients_.end() && found->second.active > 0,
+                    "a client leaves as often as it came");
     --found->second.active;
 }
 
 void TokenCounters::charge(const std::string& client, std::int64_t estimate) {
-    if (const auto found = clients_.find(client); found != clients_.end()) found->second.estimated += estimate;
+    if (const auto found = clients_.find(client); found != clients_.end())
+        found->second.estimated += estimate;
 }
 
 void TokenCounters::settle(const std::string& client, std::int64_t estimate, std::int64_t tokens) {
@@ -44,8 +47,11 @@ std::int64_t TokenCounters::used(const std::string& client) const {
 
 /// Whoever is idle and below the floor would be lifted to it anyway.
 void TokenCounters::forget() {
-    std::erase_if(clients_, [&](const auto& each) { return each.second.active == 0 && each.second.tokens <= floor_; });
-    if (clients_.size() > kMaxClients) std::erase_if(clients_, [](const auto& each) { return each.second.active == 0; });
+    std::erase_if(clients_, [&](const auto& each) {
+        return each.second.active == 0 && each.second.tokens <= floor_;
+    });
+    if (clients_.size() > kMaxClients)
+        std::erase_if(clients_, [](const auto& each) { return each.second.active == 0; });
 }
 
 }  // namespace fullstop::gateway

@@ -1,7 +1,8 @@
-// Who of several clients is next: the one who has had the fewest tokens. A virtual token counter for each API key (Sheng
-// et al., "Fairness in Serving Large Language Models", OSDI 2024): charged with the estimate when a request starts, corrected
-// by what it used. A client that comes back is lifted to the least of the active ones, so that idling earns no credit.
-// Estimates do not lift anybody: they may be far too high.
+// Who of several clients is next: the one who has had the fewest tokens. A virtual token counter
+// for each API key (Sheng et al., "Fairness in Serving Large Language Models", OSDI 2024): charged
+// with the estimate when a request starts, corrected by what it used. A client that comes back is
+// lifted to the least of the active ones, so that idling earns no credit. Estimates do not lift
+// anybody: they may be far too high.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Whether an upstream is worth a request, from what happened to the last ones before their first byte. Nobody is asked for
-// this: after some failures in a row the upstream is left alone for a pause, then one request tries it.
+// Whether an upstream is worth a request, from what happened to the last ones before their first
+// byte. Nobody is asked for this: after some failures in a row the upstream is left alone for a
+// pause, then one request tries it.
 #pragma once
 
 #include <algorithm>

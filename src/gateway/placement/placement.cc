@@ -7,7 +7,8 @@
 namespace fullstop::gateway {
 namespace {
 
-/// Rendezvous hashing: when an upstream comes or goes, only its own sessions move. SplitMix64's mixing of both numbers.
+/// Rendezvous hashing: when an upstream comes or goes, only its own sessions move. SplitMix64's
+/// mixing of both numbers.
 std::uint64_t weight(std::uint64_t affinity, const std::string& name) {
     std::uint64_t z = affinity;
     for (const char c : name) {
@@ -24,7 +25,8 @@ void Upstreams::configure(const std::vector<UpstreamOptions>& options) {
     std::set<UpstreamId> named;
     for (const UpstreamOptions& each : options) {
         const auto same = std::ranges::find_if(all_, [&](const auto& known) {
-            return !known.second->retired() && known.second->options().url.text == each.url.text && !named.contains(known.first);
+            return !known.second->retired() && known.second->options().url.text == each.url.text &&
+                   !named.contains(known.first);
         });
         if (same != all_.end()) {
             same->second->configure(each);
@@ -44,29 +46,38 @@ Upstream* Upstreams::find(UpstreamId id) {
     return found == all_.end() ? nullptr : found->second.get();
 }
 
-std::vector<UpstreamId> Upstreams::eligible(const Work& work, const std::set<UpstreamId>& tried) const {
+std::vector<UpstreamId> Upstreams::eligible(const Work& work,
+                                            const std::set<UpstreamId>& tried) const {
     const auto fits = [&](bool by_model) {
         std::vector<UpstreamId> out;
         for (const auto& [id, upstream] : all_)
-            if (upstream->takes_new() && !tried.contains(id) && (!by_model || upstream->serves(work.model))) out.push_back(id);
+            if (upstream->takes_new() && !tried.contains(id) &&
+                (!by_model || upstream->serves(work.model)))
+                out.push_back(id);
         return out;
     };
     // A name that nobody lists is the upstream's to refuse: many servers take any.
     const bool listed = !work.model.empty() && std::ranges::any_of(all_, [&](const auto& each) {
-        return each.second->takes_new() && each.second->names_models() && each.second->serves(work.model);
+        return each.second->takes_new() && each.second->names_models() &&
+               each.second->serves(work.model);
     });
     return fits(listed);
 }
 
-std::optional<Upstreams::Choice> Upstreams::choose(const std::vector<UpstreamId>& among, const Work& work, std::optional<std::int64_t> max_tokens,
-                                                   const std::set<UpstreamId>& claimed, double affinity, base::Instant now) const {
+std::optional<Upstreams::Choice> Upstreams::choose(const std::vector<UpstreamId>& among,
+                                                   const Work& work,
+                                                   std::optional<std::int64_t> max_tokens,
+                                                   const std::set<UpstreamId>& claimed,
+                                                   double affinity, base::Instant now) const {
     // When all are failing, one is better than none: the one that was failing longest ago.
-    const bool any_usable = std::ranges::any_of(among, [&](UpstreamId id) { return all_.at(id)->health.usable(now); });
+    const bool any_usable =
+        std::ranges::any_of(among, [&](UpstreamId id) { return all_.at(id)->health.usable(now); });
     UpstreamId preferred = 0;
     if (work.affinity != 0)
         for (const UpstreamId id : among)
             if (all_.at(id)->health.usable(now) &&
-                (preferred == 0 || weight(work.affinity, all_.at(id)->name()) > weight(work.affinity, all_.at(preferred)->name())))
+                (preferred == 0 || weight(work.affinity, all_.at(id)->name()) >
+                                       weight(work.affinity, all_.at(preferred)->name())))
                 preferred = id;
     std::optional<Choice> best;
     std::tuple<base::Instant, double, std::int64_t> best_key;
@@ -76,7 +87,8 @@ std::optional<Upstreams::Choice> Upstreams::choose(const std::vector<UpstreamId>
         const std::int64_t need = upstream.need(work, max_tokens);
         if (work.answer && (claimed.contains(id) || !upstream.has_room(need))) continue;
         const double cost = upstream.busy(now) - (id == preferred ? affinity : 0);
-        const std::tuple key(any_usable ? base::Instant{} : upstream.health.until(), cost, upstream.served());
+        const std::tuple key(any_usable ? base::Instant{} : upstream.health.until(), cost,
+                             upstream.served());
         if (best && key >= best_key) continue;
         best = Choice{id, need};
         best_key = key;
@@ -87,7 +99,9 @@ std::optional<Upstreams::Choice> Upstreams::choose(const std::vector<UpstreamId>
 std::optional<base::Instant> Upstreams::next_trial(base::Instant now) const {
     std::optional<base::Instant> first;
     for (const auto& [id, upstream] : all_)
-        if (upstream->health.open() && upstream->health.until() > now && (!first || upstream->health.until() < *first)) first = upstream->health.until();
+        if (upstream->health.open() && upstream->health.until() > now &&
+            (!first || upstream->health.until() < *first))
+            first = upstream->health.until();
     return first;
 }
 
@@ -109,7 +123,9 @@ std::int64_t Upstreams::running() const {
 }
 
 void Upstreams::sweep() {
-    std::erase_if(all_, [](const auto& each) { return each.second->retired() && each.second->running() == 0; });
+    std::erase_if(all_, [](const auto& each) {
+        return each.second->retired() && each.second->running() == 0;
+    });
 }
 
 }  // namespace fullstop::gateway

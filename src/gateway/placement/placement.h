@@ -1,5 +1,6 @@
-// Which upstream a request goes to: the least busy of those that may have it, where the one that has served the same session
-// or prefix may be somewhat busier. And the upstreams themselves, through changes of the configuration.
+// Which upstream a request goes to: the least busy of those that may have it, where the one that
+// has served the same session or prefix may be somewhat busier. And the upstreams themselves,
+// through changes of the configuration.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ using UpstreamId = std::uint64_t;
 
 class Upstreams {
 public:
-    /// Upstreams of the same URL stay the same, with what runs on them; those that are no longer named get no new requests.
+    /// Upstreams of the same URL stay the same, with what runs on them; those that are no longer
+    /// named get no new requests.
     void configure(const std::vector<UpstreamOptions>& options);
 
     Upstream* find(UpstreamId id);
@@ -30,8 +32,10 @@ public:
         UpstreamId id = 0;
         std::int64_t need = 0;
     };
-    std::optional<Choice> choose(const std::vector<UpstreamId>& among, const Work& work, std::optional<std::int64_t> max_tokens,
-                                 const std::set<UpstreamId>& claimed, double affinity, base::Instant now) const;
+    std::optional<Choice> choose(const std::vector<UpstreamId>& among, const Work& work,
+                                 std::optional<std::int64_t> max_tokens,
+                                 const std::set<UpstreamId>& claimed, double affinity,
+                                 base::Instant now) const;
 
     /// The earliest moment at which one that is left alone may be tried again.
     std::optional<base::Instant> next_trial(base::Instant now) const;

@@ -12,7 +12,9 @@ using std::chrono::seconds;
 
 constexpr base::Instant kNow{seconds(1000)};
 
-UpstreamOptions at_port(int port) { return {.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(port))}; }
+UpstreamOptions at_port(int port) {
+    return {.url = *wire::parse_server_url("http://127.0.0.1:" + std::to_string(port))};
+}
 
 Work work_of(std::int64_t prompt_bytes = 300, std::optional<std::int64_t> max_tokens = 100) {
     Work work;
@@ -26,8 +28,10 @@ Work work_of(std::int64_t prompt_bytes = 300, std::optional<std::int64_t> max_to
 struct Pool : testing::Test {
     Upstreams upstreams;
     void SetUp() override { upstreams.configure({at_port(1), at_port(2), at_port(3)}); }
-    std::optional<Upstreams::Choice> choose(const Work& work, double affinity = kDefaultAffinity, base::Instant now = kNow) {
-        return upstreams.choose(upstreams.eligible(work, {}), work, work.max_tokens, {}, affinity, now);
+    std::optional<Upstreams::Choice> choose(const Work& work, double affinity = kDefaultAffinity,
+                                            base::Instant now = kNow) {
+        return upstreams.choose(upstreams.eligible(work, {}), work, work.max_tokens, {}, affinity,
+                                now);
     }
     Upstream& upstream(UpstreamId id) { return *upstreams.find(id); }
 };
@@ -52,7 +56,8 @@ TEST_F(Pool, TheLessBusyServerIsChosenAlsoWhenOthersUseIt) {
     EXPECT_EQ(choose(work_of())->id, 3U);
     upstream(3).loaded({.running = 4, .waiting = 4, .kv_used = {}}, kNow);
     EXPECT_EQ(choose(work_of())->id, 2U);
-    EXPECT_EQ(choose(work_of(), kDefaultAffinity, kNow + seconds(10))->id, 1U) << "what was said ten seconds ago does not count";
+    EXPECT_EQ(choose(work_of(), kDefaultAffinity, kNow + seconds(10))->id, 1U)
+        << "what was said ten seconds ago does not count";
 }
 
 TEST_F(Pool, ASessionStaysWhereItWasUntilLoadOverrules) {
@@ -113,7 +118,11 @@ TEST_F(Pool, ARequestWithoutALimitNeedsTheWholeWindow) {
     upstreams.configure({at_port(1)});
     upstream(1).learned({.server = "llama-server", .slots = 8, .pool = 2048, .window = 2048});
     EXPECT_EQ(choose(work_of(120, std::nullopt))->need, 2048);
-    upstream(1).learned({.server = "llama-server", .slots = 8, .pool = 2048, .window = 2048, .default_output = 128});
+    upstream(1).learned({.server = "llama-server",
+                         .slots = 8,
+                         .pool = 2048,
+                         .window = 2048,
+                         .default_output = 128});
     EXPECT_EQ(choose(work_of(120, std::nullopt))->need, 208);
 }
 
@@ -161,7 +170,8 @@ TEST_F(Pool, ModelsChooseTheirServersAndAnUnknownNameGoesAnywhere) {
     upstream(2).learned({.server = "b", .models = {"small", "tiny"}});
     Work work = work_of();
     work.model = "tiny";
-    EXPECT_EQ(upstreams.eligible(work, {}), (std::vector<UpstreamId>{2, 3})) << "3 does not say what it serves";
+    EXPECT_EQ(upstreams.eligible(work, {}), (std::vector<UpstreamId>{2, 3}))
+        << "3 does not say what it serves";
     work.model = "whatever";
     EXPECT_EQ(upstreams.eligible(work, {}), (std::vector<UpstreamId>{1, 2, 3}));
     EXPECT_EQ(upstreams.eligible(work, {1, 2}), (std::vector<UpstreamId>{3}));
@@ -188,7 +198,8 @@ TEST_F(Pool, AFailingUpstreamIsLeftAloneThenTriedByOne) {
 
 TEST_F(Pool, WhenAllAreFailingOneIsStillTried) {
     upstreams.configure({at_port(1), at_port(2)});
-    for (int i = 0; i < kFailuresToOpen; ++i) upstream(1).health.failed(kNow), upstream(2).health.failed(kNow + seconds(1));
+    for (int i = 0; i < kFailuresToOpen; ++i)
+        upstream(1).health.failed(kNow), upstream(2).health.failed(kNow + seconds(1));
     EXPECT_EQ(choose(work_of())->id, 1U) << "its pause ends first";
 }
 

@@ -1,6 +1,7 @@
-// Who waits and who is next. Three classes; first come, first served within a class and client, the client with the fewest
-// tokens first within a class; whoever waits long moves up, and whoever is overdue is served strictly by age, so that
-// nobody starves. What has room is the caller's question: this only orders.
+// Who waits and who is next. Three classes; first come, first served within a class and client, the
+// client with the fewest tokens first within a class; whoever waits long moves up, and whoever is
+// overdue is served strictly by age, so that nobody starves. What has room is the caller's
+// question: this only orders.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,11 @@ public:
     void push(Ticket ticket);
     bool remove(std::uint64_t id);
 
-    /// Offers the tickets in their order. What is taken leaves the queue; what has no room stays where it is, and the next
-    /// is offered; when nothing has room for anybody it ends.
+    /// Offers the tickets in their order. What is taken leaves the queue; what has no room stays
+    /// where it is, and the next is offered; when nothing has room for anybody it ends.
     enum class Reply { kTaken, kNoRoom, kNobody };
-    void offer(base::Instant now, const TokenCounters& used, const std::function<Reply(const Ticket&, bool overdue)>& place);
+    void offer(base::Instant now, const TokenCounters& used,
+               const std::function<Reply(const Ticket&, bool overdue)>& place);
 
     /// The earliest moment at which a waiting ticket becomes overdue.
     std::optional<base::Instant> next_overdue(base::Instant now) const;

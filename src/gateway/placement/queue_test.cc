@@ -16,12 +16,19 @@ using testing::HasSubstr;
 
 constexpr base::Instant kStart{std::chrono::seconds(1000)};
 
-Ticket ticket(std::uint64_t id, Priority priority = Priority::kNormal, std::string client = "", base::Instant arrived = kStart) {
-    return {.id = id, .priority = priority, .client = std::move(client), .arrived = arrived, .tokens = 100, .bytes = 10};
+Ticket ticket(std::uint64_t id, Priority priority = Priority::kNormal, std::string client = "",
+              base::Instant arrived = kStart) {
+    return {.id = id,
+            .priority = priority,
+            .client = std::move(client),
+            .arrived = arrived,
+            .tokens = 100,
+            .bytes = 10};
 }
 
 /// Takes up to `count` of them, and says which.
-std::vector<std::uint64_t> serve(Queue& queue, TokenCounters& used, base::Instant now, std::size_t count) {
+std::vector<std::uint64_t> serve(Queue& queue, TokenCounters& used, base::Instant now,
+                                 std::size_t count) {
     std::vector<std::uint64_t> out;
     queue.offer(now, used, [&](const Ticket& each, bool) {
         if (out.size() == count) return Queue::Reply::kNobody;
@@ -62,7 +69,8 @@ TEST(Queue, TheClientWithTheFewestTokensIsNext) {
     for (const std::uint64_t id : {1, 2, 3}) queue.push(ticket(id, Priority::kNormal, "a"));
     queue.push(ticket(4, Priority::kNormal, "b"));
     queue.push(ticket(5, Priority::kNormal, "b"));
-    EXPECT_THAT(serve(queue, used, kStart, 9), ElementsAre(4, 5, 1, 2, 3)) << "b has 0, then 100; a has 150";
+    EXPECT_THAT(serve(queue, used, kStart, 9), ElementsAre(4, 5, 1, 2, 3))
+        << "b has 0, then 100; a has 150";
 }
 
 TEST(Queue, AClientThatIdledEarnsNoCredit) {
@@ -93,7 +101,8 @@ TEST(Queue, ALimitIsNamedWithItsNumbers) {
     queue.push(ticket(1));
     Ticket large = ticket(2);
     large.tokens = 151;
-    EXPECT_THAT(queue.full(large).value_or(""), HasSubstr("about 100 tokens wait already, and this one is 151 (limit 250)"));
+    EXPECT_THAT(queue.full(large).value_or(""),
+                HasSubstr("about 100 tokens wait already, and this one is 151 (limit 250)"));
     queue.push(ticket(2));
     EXPECT_THAT(queue.full(ticket(3)).value_or(""), HasSubstr("2 requests wait already (limit 2)"));
     EXPECT_TRUE(queue.remove(1));
@@ -120,11 +129,13 @@ TEST(Queue, WhatHasNoRoomStaysAndTheNextIsOffered) {
     EXPECT_EQ(offered[1], 1) << "refused once is refused for this time";
 }
 
-/// However many interactive requests of other clients keep coming, faster than they are served: a batch request is served.
+/// However many interactive requests of other clients keep coming, faster than they are served: a
+/// batch request is served.
 RC_GTEST_PROP(QueueProperty, NobodyStarves, ()) {
     const auto ageing = std::chrono::seconds(*rc::gen::inRange(1, 60));
     const int per_second = *rc::gen::inRange(1, 4);  // one is served each second
-    const auto victim_class = *rc::gen::element(Priority::kInteractive, Priority::kNormal, Priority::kBatch);
+    const auto victim_class =
+        *rc::gen::element(Priority::kInteractive, Priority::kNormal, Priority::kBatch);
     const int before = *rc::gen::inRange(0, 50);
     Queue queue({.ageing = ageing});
     TokenCounters used;
@@ -132,21 +143,25 @@ RC_GTEST_PROP(QueueProperty, NobodyStarves, ()) {
     used.charge("victim", 1'000'000'000);  // it has had far more than all others
     used.comes("other");
     std::uint64_t next = 100;
-    for (int i = 0; i < before; ++i) queue.push(ticket(next++, Priority::kInteractive, "other", kStart));
+    for (int i = 0; i < before; ++i)
+        queue.push(ticket(next++, Priority::kInteractive, "other", kStart));
     queue.push(ticket(1, victim_class, "victim", kStart));
-    // Overdue after its periods; then only those that came before it are older: what was there, and nothing that came since.
+    // Overdue after its periods; then only those that came before it are older: what was there, and
+    // nothing that came since.
     const int periods = static_cast<int>(victim_class) + 1;
     const int bound = static_cast<int>(ageing.count()) * periods + before + 2;
     int second = 0;
     for (; queue.contains(1); ++second) {
         RC_ASSERT(second <= bound);
         const base::Instant now = kStart + std::chrono::seconds(second);
-        for (int i = 0; i < per_second; ++i) queue.push(ticket(next++, Priority::kInteractive, "other", now));
+        for (int i = 0; i < per_second; ++i)
+            queue.push(ticket(next++, Priority::kInteractive, "other", now));
         serve(queue, used, now, 1);
     }
 }
 
-/// Tokens are shared evenly between clients that always have something waiting, whatever their requests' sizes.
+/// Tokens are shared evenly between clients that always have something waiting, whatever their
+/// requests' sizes.
 RC_GTEST_PROP(QueueProperty, ClientsShareTokensNotRequests, ()) {
     const std::int64_t large = *rc::gen::inRange(100, 2000), small = *rc::gen::inRange(10, 100);
     Queue queue({.requests = 10'000, .tokens = 1'000'000'000, .ageing = std::chrono::hours(100)});

@@ -1,4 +1,5 @@
-// Room is counted twice, in answers and in tokens: a server may have eight slots and memory for three.
+// Room is counted twice, in answers and in tokens: a server may have eight slots and memory for
+// three.
 #include "gateway/placement/upstream.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,8 @@ std::string name_of(const wire::ServerUrl& url) {
     return fmt::format("{}{}{}:{}", six ? "[" : "", url.host, six ? "]" : "", url.port);
 }
 
-Upstream::Upstream(UpstreamOptions options) : options_(std::move(options)), name_(name_of(options_.url)) {}
+Upstream::Upstream(UpstreamOptions options)
+    : options_(std::move(options)), name_(name_of(options_.url)) {}
 
 /// The largest share seen counts at once; it fades slowly when prompts turn out shorter.
 void Upstream::measured(const Work& work, std::int64_t prompt_tokens) {
@@ -22,12 +24,14 @@ void Upstream::measured(const Work& work, std::int64_t prompt_tokens) {
     const std::int64_t text = prompt_tokens - kTemplateTokens - work.messages * kMessageTokens;
     if (work.images > 0 || work.prompt_bytes < kTellingBytes || text <= 0) return;
     const double seen = 1.05 * static_cast<double>(text) / static_cast<double>(work.prompt_bytes);
-    tokens_per_byte_ = std::clamp(std::max(seen, 0.9 * tokens_per_byte_ + 0.1 * seen), kLeastTokensPerByte, kMostTokensPerByte);
+    tokens_per_byte_ = std::clamp(std::max(seen, 0.9 * tokens_per_byte_ + 0.1 * seen),
+                                  kLeastTokensPerByte, kMostTokensPerByte);
 }
 
 /// What a server says of itself is clamped to what it can mean; a number below 1 says nothing.
 void Upstream::learned(Capacity capacity) {
-    for (auto* number : {&capacity.slots, &capacity.pool, &capacity.window, &capacity.default_output})
+    for (auto* number :
+         {&capacity.slots, &capacity.pool, &capacity.window, &capacity.default_output})
         if (*number && **number < 1)
             number->reset();
         else if (*number)
@@ -35,7 +39,9 @@ void Upstream::learned(Capacity capacity) {
     capacity_ = std::move(capacity);
 }
 
-bool Upstream::serves(const std::string& model) const { return models().empty() || std::ranges::find(models(), model) != models().end(); }
+bool Upstream::serves(const std::string& model) const {
+    return models().empty() || std::ranges::find(models(), model) != models().end();
+}
 
 std::optional<std::int64_t> Upstream::slots() const {
     if (options_.max_concurrency) return options_.max_concurrency;
@@ -53,7 +59,8 @@ std::int64_t Upstream::need(const Work& work, std::optional<std::int64_t> max_to
     const auto all = pool();
     const std::optional<std::int64_t> most = window();
     const std::int64_t rest = most ? std::max<std::int64_t>(0, *most - prompt) : 0;
-    std::int64_t output = max_tokens.value_or(options_.expected_output.value_or(capacity_.default_output.value_or(rest)));
+    std::int64_t output = max_tokens.value_or(
+        options_.expected_output.value_or(capacity_.default_output.value_or(rest)));
     if (most) output = std::min(output, rest);
     const std::int64_t sum = prompt + output * work.answers;
     return all ? std::min(sum, *all) : sum;

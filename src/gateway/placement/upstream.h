@@ -1,5 +1,5 @@
-// One server behind the gateway: what it can hold, what it holds for us now, what it last said of its load, and whether it
-// has been failing. Whoever places requests asks it; it decides nothing.
+// One server behind the gateway: what it can hold, what it holds for us now, what it last said of
+// its load, and whether it has been failing. Whoever places requests asks it; it decides nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,12 @@ struct Capacity {
     std::optional<std::int64_t> slots = {};  ///< answers it computes at once
     /// Tokens that answers under way share, of a server that cuts answers when they are used up.
     std::optional<std::int64_t> pool = {};
-    std::optional<std::int64_t> window = {};          ///< tokens of one answer with its prompt
-    std::optional<std::int64_t> default_output = {};  ///< limit it applies when a request names none
+    std::optional<std::int64_t> window = {};  ///< tokens of one answer with its prompt
+    std::optional<std::int64_t> default_output =
+        {};  ///< limit it applies when a request names none
     std::vector<std::string> models = {};
-    bool continues = false;  ///< it goes on from the beginning of an answer, and shows its prompt when asked
+    bool continues =
+        false;  ///< it goes on from the beginning of an answer, and shows its prompt when asked
     bool operator==(const Capacity&) const = default;
 };
 
@@ -42,7 +44,8 @@ public:
     void retire() { retired_ = true; }  ///< no longer in the configuration; gone when nothing runs
     void learned(Capacity capacity);
     void loaded(const Load& load, base::Instant at) { load_ = load, load_at_ = at; }
-    /// It said that its pool was used up, so that its answers share one: what it can hold is one window.
+    /// It said that its pool was used up, so that its answers share one: what it can hold is one
+    /// window.
     void overfull() { overfull_ = true; }
     /// Usage of an ended answer: how many tokens its prompt really was.
     void measured(const Work& work, std::int64_t prompt_tokens);
@@ -57,9 +60,11 @@ public:
 
     std::optional<std::int64_t> slots() const;
     std::optional<std::int64_t> pool() const;
-    /// Tokens to set aside for this work: its prompt and the longest answer it may get, at most the whole pool.
+    /// Tokens to set aside for this work: its prompt and the longest answer it may get, at most the
+    /// whole pool.
     std::int64_t need(const Work& work, std::optional<std::int64_t> max_tokens) const;
-    /// The same for one that waits: of an upstream of unknown window, what one of its answers gets to at most.
+    /// The same for one that waits: of an upstream of unknown window, what one of its answers gets
+    /// to at most.
     std::int64_t likely_need(const Work& work, std::int64_t max_tokens) const {
         return need(work, window() ? max_tokens : std::min(max_tokens, kNominalWindow));
     }
@@ -77,8 +82,12 @@ public:
     Health health;
 
 private:
-    std::optional<std::int64_t> window() const { return capacity_.window ? capacity_.window : pool(); }
-    const std::vector<std::string>& models() const { return options_.models.empty() && options_.learn ? capacity_.models : options_.models; }
+    std::optional<std::int64_t> window() const {
+        return capacity_.window ? capacity_.window : pool();
+    }
+    const std::vector<std::string>& models() const {
+        return options_.models.empty() && options_.learn ? capacity_.models : options_.models;
+    }
 
     UpstreamOptions options_;
     std::string name_;

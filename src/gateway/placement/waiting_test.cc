@@ -1,4 +1,5 @@
-// Who waits, who is next and who is refused, in virtual time; and that no request and no place is ever lost.
+// Who waits, who is next and who is refused, in virtual time; and that no request and no place is
+// ever lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -31,15 +32,23 @@ TEST(Waiting, WhatHasNoPlaceWaitsAndGoesOnWhenOneIsFree) {
     EXPECT_THAT(crowd[a].seen.head(), HasSubstr("Fullstop-Queue-Ms: 0\r\n"));
     EXPECT_THAT(crowd[c].seen.head(), HasSubstr("Fullstop-Queue-Ms: 1500\r\n"));
     EXPECT_TRUE(crowd[c].seen.kept);
-    EXPECT_THAT(crowd.page("/metrics"), AllOf(HasSubstr("fullstop_gateway_queue_seconds_count{class=\"normal\"} 3"),
-                                              HasSubstr("fullstop_gateway_queue_seconds_sum{class=\"normal\"} 1.5"),
-                                              HasSubstr("fullstop_gateway_requests_running{upstream=\"127.0.0.1:9001\"} 1")));
+    EXPECT_THAT(
+        crowd.page("/metrics"),
+        AllOf(HasSubstr("fullstop_gateway_queue_seconds_count{class=\"normal\"} 3"),
+              HasSubstr("fullstop_gateway_queue_seconds_sum{class=\"normal\"} 1.5"),
+              HasSubstr("fullstop_gateway_requests_running{upstream=\"127.0.0.1:9001\"} 1")));
 }
 
 TEST(Waiting, EightUsersInAPoolForThreeAreServedThreeByThree) {
     Crowd crowd(Crowd::policy_of(1));
-    crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "llama-server", .slots = 8, .pool = 1024, .window = 1024}, crowd.now, out); });
-    const std::string body = R"({"stream":true,"max_tokens":250,"messages":[{"role":"user","content":")" + std::string(100, 'x') + "\"}]}";
+    crowd.act([&](Actions& out) {
+        crowd.gateway.learned(1,
+                              {.server = "llama-server", .slots = 8, .pool = 1024, .window = 1024},
+                              crowd.now, out);
+    });
+    const std::string body =
+        R"({"stream":true,"max_tokens":250,"messages":[{"role":"user","content":")" +
+        std::string(100, 'x') + "\"}]}";
     std::vector<net::ConnectionId> all;
     for (int i = 0; i < 8; ++i) all.push_back(crowd.ask(body));
     std::size_t ended = 0;
@@ -57,11 +66,17 @@ TEST(Waiting, EightUsersInAPoolForThreeAreServedThreeByThree) {
 
 /// What a request asks for beyond every window is not what it can come to.
 TEST(Waiting, OneRequestWithAHugeLimitLeavesTheOthersTheirPlaceInTheQueue) {
-    for (const std::optional<std::int64_t> window : {std::optional<std::int64_t>(4096), std::optional<std::int64_t>()}) {
+    for (const std::optional<std::int64_t> window :
+         {std::optional<std::int64_t>(4096), std::optional<std::int64_t>()}) {
         Crowd crowd(Crowd::policy_of(1, 1));
-        crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "x", .slots = {}, .pool = {}, .window = window}, crowd.now, out); });
+        crowd.act([&](Actions& out) {
+            crowd.gateway.learned(1, {.server = "x", .slots = {}, .pool = {}, .window = window},
+                                  crowd.now, out);
+        });
         const auto first = crowd.ask();
-        std::vector<net::ConnectionId> waiting = {crowd.ask(R"({"stream":true,"max_tokens":10000000})"), crowd.ask(R"({"stream":true,"max_tokens":1e30})")};
+        std::vector<net::ConnectionId> waiting = {
+            crowd.ask(R"({"stream":true,"max_tokens":10000000})"),
+            crowd.ask(R"({"stream":true,"max_tokens":1e30})")};
         for (int i = 0; i < 8; ++i) waiting.push_back(crowd.ask());
         EXPECT_EQ(crowd.gateway.waiting(), 10U);
         crowd.answer(first);
@@ -74,7 +89,10 @@ TEST(Waiting, OneRequestWithAHugeLimitLeavesTheOthersTheirPlaceInTheQueue) {
 
 TEST(Waiting, APoolThatRanFullIsLearnedFromTheServersOwnWords) {
     Crowd crowd(Crowd::policy_of(1));
-    crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "llama-server", .slots = 8, .pool = {}, .window = 1024}, crowd.now, out); });
+    crowd.act([&](Actions& out) {
+        crowd.gateway.learned(1, {.server = "llama-server", .slots = 8, .pool = {}, .window = 1024},
+                              crowd.now, out);
+    });
     const std::string body = R"({"stream":true,"max_tokens":400})";
     const auto a = crowd.ask(body), b = crowd.ask(body), c = crowd.ask(body);
     for (const auto id : {a, b, c}) {
@@ -82,8 +100,11 @@ TEST(Waiting, APoolThatRanFullIsLearnedFromTheServersOwnWords) {
         crowd.receive(id, Crowd::stream_head() + Crowd::piece());
     }
     for (const auto id : {a, b, c})
-        crowd.receive(id, wire::chunk(wire::sse_event(R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")) +
-                              wire::last_chunk());
+        crowd.receive(
+            id,
+            wire::chunk(wire::sse_event(
+                R"({"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}})")) +
+                wire::last_chunk());
     const auto d = crowd.ask(body), e = crowd.ask(body), f = crowd.ask(body);
     EXPECT_TRUE(crowd.passed_on(d) && crowd.passed_on(e));
     EXPECT_FALSE(crowd.passed_on(f)) << "two of 432 fill 1024";
@@ -91,7 +112,11 @@ TEST(Waiting, APoolThatRanFullIsLearnedFromTheServersOwnWords) {
 
 TEST(Waiting, ALongRequestThatWaitsIsNotPassedBySmallOnes) {
     Crowd crowd(Crowd::policy_of(1));
-    crowd.act([&](Actions& out) { crowd.gateway.learned(1, {.server = "llama-server", .slots = 8, .pool = 1000, .window = 1000}, crowd.now, out); });
+    crowd.act([&](Actions& out) {
+        crowd.gateway.learned(1,
+                              {.server = "llama-server", .slots = 8, .pool = 1000, .window = 1000},
+                              crowd.now, out);
+    });
     const auto first = crowd.ask(R"({"max_tokens":500})");
     const auto large = crowd.ask(R"({"max_tokens":900})");
     const auto small = crowd.ask(R"({"max_tokens":10})");
@@ -109,7 +134,10 @@ TEST(Waiting, WhoLeavesIsOutOfTheQueueAtOnce) {
     EXPECT_TRUE(crowd.closed.empty()) << "it had no connection";
     crowd.leave(a);
     EXPECT_TRUE(crowd.passed_on(c));
-    EXPECT_THAT(crowd.page("/metrics"), HasSubstr("fullstop_answers_total{cause=\"client_cancelled\",layer=\"client\",upstream=\"\"} 1"));
+    EXPECT_THAT(
+        crowd.page("/metrics"),
+        HasSubstr(
+            "fullstop_answers_total{cause=\"client_cancelled\",layer=\"client\",upstream=\"\"} 1"));
 }
 
 TEST(Waiting, AFullQueueIs429WithAnEstimate) {
@@ -121,7 +149,9 @@ TEST(Waiting, AFullQueueIs429WithAnEstimate) {
     const auto c = crowd.ask();
     EXPECT_TRUE(crowd.over(c));
     EXPECT_EQ(crowd[c].seen.record().status, 429);
-    EXPECT_THAT(crowd[c].seen.raw, AllOf(HasSubstr("Retry-After: 1\r\n"), HasSubstr("gateway_rejected"), HasSubstr("1 requests wait already (limit 1)")));
+    EXPECT_THAT(crowd[c].seen.raw,
+                AllOf(HasSubstr("Retry-After: 1\r\n"), HasSubstr("gateway_rejected"),
+                      HasSubstr("1 requests wait already (limit 1)")));
     EXPECT_TRUE(crowd[c].seen.kept);
     crowd.answer(a);
     EXPECT_FALSE(crowd.over(crowd.ask())) << "the place is free again";
@@ -138,7 +168,8 @@ TEST(Waiting, ThePaceOfEndsMakesTheEstimate) {
     crowd.answer(all[1]);
     for (int i = 0; i < 2; ++i) crowd.ask();
     const auto refused = crowd.ask();
-    EXPECT_THAT(crowd[refused].seen.raw, HasSubstr("Retry-After: 15\r\n")) << "three ahead, one end in five seconds";
+    EXPECT_THAT(crowd[refused].seen.raw, HasSubstr("Retry-After: 15\r\n"))
+        << "three ahead, one end in five seconds";
 }
 
 TEST(Waiting, TooLongInTheQueueIs503AndSaysSo) {
@@ -151,8 +182,10 @@ TEST(Waiting, TooLongInTheQueueIs503AndSaysSo) {
     EXPECT_FALSE(crowd.over(b));
     crowd.pass(seconds(1));
     EXPECT_EQ(crowd[b].seen.record().status, 503);
-    EXPECT_THAT(crowd[b].seen.raw, AllOf(HasSubstr("Retry-After: 7\r\n"), HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""),
-                                         HasSubstr("\"limit\":\"queue_wait\",\"limit_ms\":7E3,\"elapsed_ms\":7E3")));
+    EXPECT_THAT(crowd[b].seen.raw,
+                AllOf(HasSubstr("Retry-After: 7\r\n"),
+                      HasSubstr("\"cause\":\"gateway_deadline\",\"by\":\"gateway\""),
+                      HasSubstr("\"limit\":\"queue_wait\",\"limit_ms\":7E3,\"elapsed_ms\":7E3")));
     EXPECT_EQ(crowd.gateway.waiting(), 0U);
 }
 
@@ -164,7 +197,8 @@ TEST(Waiting, ClassesComeFromTheBodyAndAWrongOneIsRefused) {
     const auto urgent = crowd.ask(R"({"fullstop":{"priority":"interactive"}})");
     const auto wrong = crowd.ask(R"({"fullstop":{"priority":"now"}})");
     EXPECT_EQ(crowd[wrong].seen.record().status, 400);
-    EXPECT_THAT(crowd[wrong].seen.raw, HasSubstr("fullstop.priority is interactive, normal or batch, not 'now'"));
+    EXPECT_THAT(crowd[wrong].seen.raw,
+                HasSubstr("fullstop.priority is interactive, normal or batch, not 'now'"));
     crowd.leave(a);
     EXPECT_TRUE(crowd.passed_on(urgent));
     crowd.leave(urgent);
@@ -193,11 +227,13 @@ TEST(Waiting, ClientsShareByTokens) {
     Crowd crowd(Crowd::policy_of(1, 1));
     const auto first = crowd.ask(R"({"max_tokens":1000})", "Bearer greedy");
     std::vector<net::ConnectionId> greedy;
-    for (int i = 0; i < 3; ++i) greedy.push_back(crowd.ask(R"({"max_tokens":1000})", "Bearer greedy"));
+    for (int i = 0; i < 3; ++i)
+        greedy.push_back(crowd.ask(R"({"max_tokens":1000})", "Bearer greedy"));
     const auto modest = crowd.ask(R"({"max_tokens":10})", "Bearer modest");
     crowd.answer(first);
     EXPECT_TRUE(crowd.passed_on(modest)) << "though three came before it";
-    EXPECT_THAT(crowd.page("/metrics") + crowd.page("/fullstop/status"), Not(HasSubstr("greedy"))) << "no key is shown";
+    EXPECT_THAT(crowd.page("/metrics") + crowd.page("/fullstop/status"), Not(HasSubstr("greedy")))
+        << "no key is shown";
 }
 
 TEST(Waiting, OtherRequestsDoNotWait) {
@@ -206,8 +242,8 @@ TEST(Waiting, OtherRequestsDoNotWait) {
     EXPECT_TRUE(crowd.passed_on(crowd.ask("{}", "", "/tokenize")));
 }
 
-/// Requests of any kind come, are answered, fail and leave in any order: each ends exactly once, no place is lost, and what
-/// runs never exceeds what there is room for.
+/// Requests of any kind come, are answered, fail and leave in any order: each ends exactly once, no
+/// place is lost, and what runs never exceeds what there is room for.
 RC_GTEST_PROP(WaitingProperty, NothingIsLostAndNothingExceedsItsPlaces, ()) {
     const int upstreams = *rc::gen::inRange(1, 4), places = *rc::gen::inRange(1, 4);
     Policy policy = Crowd::policy_of(upstreams, places);
@@ -220,7 +256,8 @@ RC_GTEST_PROP(WaitingProperty, NothingIsLostAndNothingExceedsItsPlaces, ()) {
     const auto count = [&] {
         std::map<int, int> running;
         for (const auto id : open)
-            if (crowd.passed_on(id) && crowd.gateway.request_of(crowd[id].connection) == id) ++running[crowd[id].upstream];
+            if (crowd.passed_on(id) && crowd.gateway.request_of(crowd[id].connection) == id)
+                ++running[crowd[id].upstream];
         return running;
     };
     for (int step = 0; step < 120; ++step) {
@@ -228,11 +265,16 @@ RC_GTEST_PROP(WaitingProperty, NothingIsLostAndNothingExceedsItsPlaces, ()) {
         std::vector<net::ConnectionId> running;
         for (const auto id : open)
             if (crowd.gateway.request_of(crowd[id].connection) == id) running.push_back(id);
-        const auto any = [&](const auto& among) { return *std::next(among.begin(), *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(among))); };
+        const auto any = [&](const auto& among) {
+            return *std::next(among.begin(),
+                              *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(among)));
+        };
         if (what < 4) {
             const auto* priority = *rc::gen::element<const char*>("interactive", "normal", "batch");
             open.insert(
-                crowd.ask(std::string(R"({"stream":true,"max_tokens":9,"fullstop":{"priority":")") + priority + "\"}}", *rc::gen::element("", "a", "b")));
+                crowd.ask(std::string(R"({"stream":true,"max_tokens":9,"fullstop":{"priority":")") +
+                              priority + "\"}}",
+                          *rc::gen::element("", "a", "b")));
         } else if (what < 6 && !running.empty()) {
             crowd.answer(any(running));
         } else if (what == 6 && !running.empty()) {
@@ -244,7 +286,8 @@ RC_GTEST_PROP(WaitingProperty, NothingIsLostAndNothingExceedsItsPlaces, ()) {
         } else if (what == 8 && !running.empty()) {
             const auto id = any(running);
             crowd.connect(id);
-            crowd.receive(id, wire::whole_response(503, "application/json", R"({"error":{"message":"busy"}})"));
+            crowd.receive(id, wire::whole_response(503, "application/json",
+                                                   R"({"error":{"message":"busy"}})"));
         } else {
             crowd.pass(milliseconds(*rc::gen::inRange(0, 3000)));
         }
@@ -252,7 +295,8 @@ RC_GTEST_PROP(WaitingProperty, NothingIsLostAndNothingExceedsItsPlaces, ()) {
         for (const auto& [upstream, n] : count()) RC_ASSERT(n <= places);
         RC_ASSERT(crowd.gateway.running() == open.size());
     }
-    for (int round = 0; round < 200 && !open.empty(); ++round) {  // whoever is still there is answered in the end
+    for (int round = 0; round < 200 && !open.empty();
+         ++round) {  // whoever is still there is answered in the end
         for (const auto id : std::vector(open.begin(), open.end()))
             if (crowd.gateway.request_of(crowd[id].connection) == id) crowd.answer(id);
         crowd.pass(seconds(1));

@@ -1,5 +1,5 @@
-// A value is known by the keys above it, of which a few levels are kept. A member that decides something and stands twice is
-// refused: some readers take the first, some the last.
+// A value is known by the keys above it, of which a few levels are kept. A member that decides
+// something and stands twice is refused: some readers take the first, some the last.
 #include "gateway/request/request_body.h"
 
 #include <fmt/format.h>
@@ -21,9 +21,11 @@ namespace {
 using Kind = wire::JsonNode::Kind;
 
 /// Members whose text becomes part of the prompt, in the dialects known.
-constexpr std::array<std::string_view, 12> kPromptMembers = {"messages", "prompt", "system",      "tools",     "input_prefix", "input_suffix",
-                                                             "inputs",   "input",  "input_extra", "functions", "instructions", "input_ids"};
-constexpr std::array<std::string_view, 3> kSessionMembers = {"prompt_cache_key", "user", "session_id"};
+constexpr std::array<std::string_view, 12> kPromptMembers = {
+    "messages", "prompt", "system",      "tools",     "input_prefix", "input_suffix",
+    "inputs",   "input",  "input_extra", "functions", "instructions", "input_ids"};
+constexpr std::array<std::string_view, 3> kSessionMembers = {"prompt_cache_key", "user",
+                                                             "session_id"};
 /// How many answers one request asks for.
 constexpr std::array<std::string_view, 3> kAnswersMembers = {"n", "n_cmpl", "best_of"};
 constexpr std::array<std::string_view, 3> kSglangMembers = {"sampling_params", "text", "input_ids"};
@@ -42,24 +44,29 @@ std::string_view one_of(const Names& names, std::string_view word) {
 std::optional<double> number(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+        return std::nullopt;
     return value;
 }
 
-/// A count as some reader may understand it: texts of digits pass for numbers with many. Rounded up, and clamped.
+/// A count as some reader may understand it: texts of digits pass for numbers with many. Rounded
+/// up, and clamped.
 std::optional<std::int64_t> count_of(const wire::WalkedValue& value, std::int64_t most) {
     if (value.kind != Kind::kNumber && value.kind != Kind::kString) return std::nullopt;
     const auto given = number(value.text);
     if (!given || !(*given > 0)) return std::nullopt;
-    return *given >= static_cast<double>(most) ? most : static_cast<std::int64_t>(std::ceil(*given));
+    return *given >= static_cast<double>(most) ? most
+                                               : static_cast<std::int64_t>(std::ceil(*given));
 }
 
 class Reading : public wire::JsonListener {
 public:
     void hear(const wire::WalkedValue& value) override {
         const auto depth = static_cast<std::size_t>(value.depth);
-        if (depth < above_.size()) above_[depth] = {value.key, value.depth > 0 ? above_[depth - 1].elements++ : 0, 0};
-        if (depth == 0 && value.kind == Kind::kObject) body.limits.objects.push_back({.name = "", .from = value.from, .object = true});
+        if (depth < above_.size())
+            above_[depth] = {value.key, value.depth > 0 ? above_[depth - 1].elements++ : 0, 0};
+        if (depth == 0 && value.kind == Kind::kObject)
+            body.limits.objects.push_back({.name = "", .from = value.from, .object = true});
         if (depth == 1) hear_member(value);
         if (depth == 2) hear_second(value);
         if (depth >= 1 && !one_of(kPromptMembers, above_[1].key).empty()) hear_prompt(value);
@@ -76,13 +83,19 @@ public:
 private:
     void once(std::string_view object, std::string_view name) {
         if (!seen_.emplace(object, name).second && problem.empty())
-            problem = fmt::format("the body names '{}{}{}' more than once, which servers read in different ways", object, object.empty() ? "" : ".", name);
+            problem = fmt::format(
+                "the body names '{}{}{}' more than once, which servers read in different ways",
+                object, object.empty() ? "" : ".", name);
     }
 
-    void hear_limit(std::string_view object, std::string_view name, const wire::WalkedValue& value) {
+    void hear_limit(std::string_view object, std::string_view name,
+                    const wire::WalkedValue& value) {
         once(object, name);
-        if (value.kind == Kind::kArray || value.kind == Kind::kObject) problem = fmt::format("'{}' is a number of tokens", name);
-        const bool plain = value.kind == Kind::kNumber && value.text.find_first_not_of("0123456789") == std::string_view::npos && value.text != "0";
+        if (value.kind == Kind::kArray || value.kind == Kind::kObject)
+            problem = fmt::format("'{}' is a number of tokens", name);
+        const bool plain = value.kind == Kind::kNumber &&
+                           value.text.find_first_not_of("0123456789") == std::string_view::npos &&
+                           value.text != "0";
         body.limits.limits.push_back({.object = object,
                                       .name = name,
                                       .from = value.from,
@@ -94,13 +107,17 @@ private:
 
     void hear_member(const wire::WalkedValue& value) {
         if (!one_of(kSglangMembers, value.key).empty()) body.limits.sglang = true;
-        if (const auto name = one_of(kLimitMembers, value.key); !name.empty()) return hear_limit("", name, value);
+        if (const auto name = one_of(kLimitMembers, value.key); !name.empty())
+            return hear_limit("", name, value);
         if (const auto name = one_of(kLimitObjects, value.key); !name.empty()) {
             once("", name);
-            return body.limits.objects.push_back({.name = name, .from = value.from, .object = value.kind == Kind::kObject});
+            return body.limits.objects.push_back(
+                {.name = name, .from = value.from, .object = value.kind == Kind::kObject});
         }
-        if (const auto name = one_of(kAnswersMembers, value.key); !name.empty()) return hear_answers("", name, value);
-        if (const auto name = one_of(kSessionMembers, value.key); !name.empty() && value.kind == Kind::kString) {
+        if (const auto name = one_of(kAnswersMembers, value.key); !name.empty())
+            return hear_answers("", name, value);
+        if (const auto name = one_of(kSessionMembers, value.key);
+            !name.empty() && value.kind == Kind::kString) {
             if (body.session.empty()) body.session = value.text.substr(0, kPrefixBytes);
             return;
         }
@@ -108,11 +125,13 @@ private:
         const auto name = one_of(kOtherMembers, value.key);
         if (name.empty()) return;
         once("", name);
-        if (name == "model" && value.kind == Kind::kString) body.model = base::front_characters(value.text, kMaxModelBytes);
+        if (name == "model" && value.kind == Kind::kString)
+            body.model = base::front_characters(value.text, kMaxModelBytes);
         if (name == "stream" && value.kind == Kind::kBool) body.stream = value.text == "true";
     }
 
-    void hear_answers(std::string_view object, std::string_view name, const wire::WalkedValue& value) {
+    void hear_answers(std::string_view object, std::string_view name,
+                      const wire::WalkedValue& value) {
         once(object, name);
         body.answers = std::max(body.answers, count_of(value, kMostAnswers).value_or(1));
     }
@@ -120,12 +139,16 @@ private:
     void hear_second(const wire::WalkedValue& value) {
         const std::string_view above = above_[1].key;
         if (const auto object = one_of(kLimitObjects, above); !object.empty()) {
-            if (const auto name = one_of(kLimitMembers, value.key); !name.empty()) return hear_limit(object, name, value);
-            if (const auto name = one_of(kAnswersMembers, value.key); !name.empty()) return hear_answers(object, name, value);
+            if (const auto name = one_of(kLimitMembers, value.key); !name.empty())
+                return hear_limit(object, name, value);
+            if (const auto name = one_of(kAnswersMembers, value.key); !name.empty())
+                return hear_answers(object, name, value);
         }
-        if (above == "messages" || (above == "input" && value.kind == Kind::kObject)) ++body.messages;
+        if (above == "messages" || (above == "input" && value.kind == Kind::kObject))
+            ++body.messages;
         // Several prompts in one request are several answers; numbers are the tokens of one.
-        if (above == "prompt" && (value.kind == Kind::kString || value.kind == Kind::kArray)) ++prompts_;
+        if (above == "prompt" && (value.kind == Kind::kString || value.kind == Kind::kArray))
+            ++prompts_;
         if (above == "fullstop") hear_wish(value);
     }
 
@@ -141,9 +164,12 @@ private:
         }
         if (value.key != "priority") return;
         for (const Priority known : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
-            if (value.kind == Kind::kString && value.text == to_string(known)) body.priority = known;
+            if (value.kind == Kind::kString && value.text == to_string(known))
+                body.priority = known;
         constexpr std::size_t kShown = 40;
-        if (!body.priority) problem = fmt::format("fullstop.priority is interactive, normal or batch, not '{}'", base::front_characters(value.text, kShown));
+        if (!body.priority)
+            problem = fmt::format("fullstop.priority is interactive, normal or batch, not '{}'",
+                                  base::front_characters(value.text, kShown));
     }
 
     void hear_prompt(const wire::WalkedValue& value) {
@@ -166,13 +192,15 @@ private:
         if (value.depth == 1 && value.key == "system") keep(system_);
         if (value.depth == 1 && value.key == "prompt") keep(prompt_);
         if (above_[1].key != "messages" || value.depth < 3 || above_[2].place != 0) return;
-        const bool part = value.depth == 5 && above_[3].key == "content" && above_[4].place == 0 && value.key == "text";
+        const bool part = value.depth == 5 && above_[3].key == "content" && above_[4].place == 0 &&
+                          value.key == "text";
         if ((value.depth == 3 && value.key == "content") || part) keep(body.prefix);
     }
 
     struct Above {
         std::string_view key;
-        std::size_t place = 0, elements = 0;  ///< which of its siblings it is, how many it holds so far
+        std::size_t place = 0,
+                    elements = 0;  ///< which of its siblings it is, how many it holds so far
     };
     std::array<Above, 6> above_{};
     std::set<std::pair<std::string_view, std::string_view>> seen_;  ///< object and member
@@ -186,8 +214,10 @@ bool ends_with_any(std::string_view path, std::initializer_list<std::string_view
 
 }  // namespace
 
-const StatedLimits::Limit* StatedLimits::find(std::string_view object, std::string_view name) const {
-    const auto found = std::ranges::find_if(limits, [&](const Limit& each) { return each.object == object && each.name == name; });
+const StatedLimits::Limit* StatedLimits::find(std::string_view object,
+                                              std::string_view name) const {
+    const auto found = std::ranges::find_if(
+        limits, [&](const Limit& each) { return each.object == object && each.name == name; });
     return found == limits.end() ? nullptr : &*found;
 }
 
@@ -198,14 +228,16 @@ const StatedLimits::Object* StatedLimits::find(std::string_view object) const {
 
 std::vector<LimitPlace> limit_places(std::string_view path, const StatedLimits& limits) {
     if (ends_with_any(path, {"/api/chat", "/api/generate"})) return {{"options", "num_predict"}};
-    if (ends_with_any(path, {"/api/v1/generate", "/api/latest/generate", "/generate/stream"})) return {{"", "max_length"}};  // KoboldCpp
+    if (ends_with_any(path, {"/api/v1/generate", "/api/latest/generate", "/generate/stream"}))
+        return {{"", "max_length"}};  // KoboldCpp
     if (ends_with_any(path, {"/generate_stream", "/generate"})) {
         std::vector<LimitPlace> out = {{"parameters", "max_new_tokens"}};
         if (limits.sglang) out.push_back({"sampling_params", "max_new_tokens"});
         return out;
     }
     if (path.ends_with("/responses")) return {{"", "max_output_tokens"}};
-    if (path.ends_with("/chat/completions")) return {{"", "max_tokens", "max_completion_tokens"}};  // some refuse both at once
+    if (path.ends_with("/chat/completions"))
+        return {{"", "max_tokens", "max_completion_tokens"}};  // some refuse both at once
     if (ends_with_any(path, {"/completions", "/messages"})) return {{"", "max_tokens"}};
     return {{"", "n_predict"}};
 }
@@ -214,7 +246,9 @@ std::optional<std::int64_t> RequestBody::max_tokens(std::string_view path) const
     const std::vector<LimitPlace> places = limit_places(path, limits);
     std::optional<std::int64_t> most;
     for (const StatedLimits::Limit& limit : limits.limits) {
-        if (limit.null || std::ranges::find(places, limit.object, &LimitPlace::object) == places.end()) continue;
+        if (limit.null ||
+            std::ranges::find(places, limit.object, &LimitPlace::object) == places.end())
+            continue;
         if (!limit.tokens) return std::nullopt;  // "no limit", in some reader's eyes
         most = std::max(most.value_or(0), *limit.tokens);
     }
@@ -222,28 +256,40 @@ std::optional<std::int64_t> RequestBody::max_tokens(std::string_view path) const
 }
 
 bool RequestBody::surely_limited(std::string_view path) const {
-    const auto holds = [](const StatedLimits::Limit* limit) { return limit != nullptr && limit->tokens; };
+    const auto holds = [](const StatedLimits::Limit* limit) {
+        return limit != nullptr && limit->tokens;
+    };
     return std::ranges::all_of(limit_places(path, limits), [&](const LimitPlace& place) {
-        return holds(limits.find(place.object, place.name)) || holds(limits.find(place.object, place.or_name));
+        return holds(limits.find(place.object, place.name)) ||
+               holds(limits.find(place.object, place.or_name));
     });
 }
 
 std::expected<RequestBody, UnreadBody> read_body(std::string_view text) {
     Reading reading;
-    const wire::WalkEnd end = wire::walk_json(text, {.values = kMaxRequestValues, .depth = kMaxRequestDepth}, reading);
+    const wire::WalkEnd end =
+        wire::walk_json(text, {.values = kMaxRequestValues, .depth = kMaxRequestDepth}, reading);
     switch (end) {
         case wire::WalkEnd::kTooManyValues:
-            return std::unexpected(UnreadBody{.words = fmt::format("the body holds more than {} JSON values", kMaxRequestValues)});
+            return std::unexpected(
+                UnreadBody{.words = fmt::format("the body holds more than {} JSON values",
+                                                kMaxRequestValues)});
         case wire::WalkEnd::kTooDeep:
-            return std::unexpected(UnreadBody{.words = fmt::format("the body nests more than {} arrays and objects", kMaxRequestDepth)});
+            return std::unexpected(
+                UnreadBody{.words = fmt::format("the body nests more than {} arrays and objects",
+                                                kMaxRequestDepth)});
         case wire::WalkEnd::kNoJson: break;
         case wire::WalkEnd::kWhole:
             if (reading.body.limits.objects.empty()) break;
-            if (!reading.problem.empty()) return std::unexpected(UnreadBody{.words = std::move(reading.problem)});
+            if (!reading.problem.empty())
+                return std::unexpected(UnreadBody{.words = std::move(reading.problem)});
             reading.finish();
             return std::move(reading.body);
     }
-    return std::unexpected(UnreadBody{.no_json = true, .words = "the body is no JSON object (RFC 8259: UTF-8, no mark before it, nothing behind it)"});
+    return std::unexpected(UnreadBody{
+        .no_json = true,
+        .words =
+            "the body is no JSON object (RFC 8259: UTF-8, no mark before it, nothing behind it)"});
 }
 
 }  // namespace fullstop::gateway

@@ -1,5 +1,6 @@
-// What a request's body says, as far as a gateway has to know: one strict and bounded pass, in which nothing is built of what it
-// holds. Limits on output are told with the place where each stands, so that they can be exchanged in the text itself.
+// What a request's body says, as far as a gateway has to know: one strict and bounded pass, in
+// which nothing is built of what it holds. Limits on output are told with the place where each
+// stands, so that they can be exchanged in the text itself.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,13 @@ namespace fullstop::gateway {
 /// The limits on output tokens that a body states, in whatever dialect.
 struct StatedLimits {
     struct Limit {
-        std::string_view object, name;       ///< the object that holds it, "" for the body itself; constants
-        std::size_t from = 0, to = 0;        ///< its value in the text
-        std::optional<std::int64_t> tokens;  ///< at most kMostTokens; absent: it limits nothing (null, -1, no number)
-        bool plain = false;                  ///< spelled as a whole number above 0, which every reader reads alike
-        bool null = false;                   ///< as if it were not there
+        std::string_view object,
+            name;  ///< the object that holds it, "" for the body itself; constants
+        std::size_t from = 0, to = 0;  ///< its value in the text
+        std::optional<std::int64_t>
+            tokens;  ///< at most kMostTokens; absent: it limits nothing (null, -1, no number)
+        bool plain = false;  ///< spelled as a whole number above 0, which every reader reads alike
+        bool null = false;   ///< as if it were not there
     };
     struct Object {
         std::string_view name;
@@ -37,7 +40,8 @@ struct StatedLimits {
     const Object* find(std::string_view object) const;
 };
 
-/// Where a dialect looks for its limit: `object` "" for the body itself; `name` is added when neither stands there.
+/// Where a dialect looks for its limit: `object` "" for the body itself; `name` is added when
+/// neither stands there.
 struct LimitPlace {
     std::string_view object, name, or_name = {};
 };
@@ -61,8 +65,9 @@ struct RequestBody {
 };
 
 struct UnreadBody {
-    bool no_json = false;  ///< no JSON object to a strict reader; else it is one that is refused in any case
-    std::string words;     ///< a sentence for the client
+    bool no_json =
+        false;  ///< no JSON object to a strict reader; else it is one that is refused in any case
+    std::string words;  ///< a sentence for the client
 };
 std::expected<RequestBody, UnreadBody> read_body(std::string_view text);
 

@@ -1,4 +1,5 @@
-// Plain string building over the host's parsed request; JSON is looked into only for the token limit.
+// Plain string building over the host's parsed request; JSON is looked into only for the token
+// limit.
 #include "gateway/request/request_head.h"
 
 #include <algorithm>
@@ -11,12 +12,16 @@
 namespace fullstop::gateway {
 namespace {
 
-constexpr std::array<std::string_view, 8> kHopByHop = {"connection", "keep-alive", "proxy-connection", "te",
-                                                       "trailer",    "upgrade",    "expect",           "transfer-encoding"};
+constexpr std::array<std::string_view, 8> kHopByHop = {
+    "connection", "keep-alive", "proxy-connection", "te",
+    "trailer",    "upgrade",    "expect",           "transfer-encoding"};
 /// Written anew for the upstream.
-constexpr std::array<std::string_view, 5> kOurs = {"host", "content-length", "x-request-id", "accept-encoding", "via"};
-constexpr std::array<std::string_view, 11> kAnswerPaths = {"/chat/completions", "/completions",     "/completion", "/api/chat", "/api/generate", "/generate",
-                                                           "/generate_stream",  "/generate/stream", "/infill",     "/messages", "/responses"};
+constexpr std::array<std::string_view, 5> kOurs = {"host", "content-length", "x-request-id",
+                                                   "accept-encoding", "via"};
+constexpr std::array<std::string_view, 11> kAnswerPaths = {
+    "/chat/completions", "/completions", "/completion",      "/api/chat",
+    "/api/generate",     "/generate",    "/generate_stream", "/generate/stream",
+    "/infill",           "/messages",    "/responses"};
 
 /// What cannot carry an answer: their responses are lists, numbers or a word, whatever is asked.
 constexpr std::array<std::string_view, 26> kPlainPaths = {"/embeddings",
@@ -73,7 +78,8 @@ bool is_hop_by_hop(std::string_view name, std::string_view connection) {
 }
 
 std::optional<std::int64_t> requested_max_tokens(std::string_view body) {
-    if (body.empty() || body.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
+    if (body.empty() || body.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        return std::nullopt;
     wire::JsonReader reader;
     const wire::JsonValue request = reader.read(body);
     if (!request.is_object()) return std::nullopt;
@@ -88,29 +94,38 @@ bool is_answer_path(std::string_view path) { return ends_with_one_of(path, kAnsw
 bool carries_no_answer(std::string_view method, std::string_view path) {
     constexpr std::array<std::string_view, 4> kPlainMethods = {"GET", "HEAD", "OPTIONS", "DELETE"};
     if (std::ranges::find(kPlainMethods, method) != kPlainMethods.end()) return true;
-    return method == "POST" && (ends_with_one_of(path, kPlainPaths) || path.contains("/api/blobs/"));
+    return method == "POST" &&
+           (ends_with_one_of(path, kPlainPaths) || path.contains("/api/blobs/"));
 }
 
-std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id) {
+std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream,
+                             std::string_view request_id) {
     return upstream_head(request, upstream, request_id, request.body.size()).append(request.body);
 }
 
-std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id, std::size_t body_bytes) {
+std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream,
+                          std::string_view request_id, std::size_t body_bytes) {
     const bool six = upstream.host.find(':') != std::string::npos;
     std::string out = request.method;
     out.append(" ").append(upstream.base_path).append(request.target).append(" HTTP/1.1\r\nHost: ");
     out.append(six ? "[" : "").append(upstream.host).append(six ? "]" : "");
-    if (upstream.port != (upstream.tls ? 443 : 80)) out.append(":").append(std::to_string(upstream.port));
+    if (upstream.port != (upstream.tls ? 443 : 80))
+        out.append(":").append(std::to_string(upstream.port));
     out.append("\r\n");
     const std::string_view connection = header(request, "connection");
     for (const auto& [name, value] : request.headers) {
-        if (is_hop_by_hop(name, connection) || std::ranges::find(kOurs, name) != kOurs.end()) continue;
+        if (is_hop_by_hop(name, connection) || std::ranges::find(kOurs, name) != kOurs.end())
+            continue;
         out.append(name).append(": ").append(value).append("\r\n");
     }
     const std::string_view via = header(request, "via");
-    out.append("accept-encoding: identity\r\nvia: ").append(via).append(via.empty() ? "" : ", ").append("1.1 fullstop\r\n");
+    out.append("accept-encoding: identity\r\nvia: ")
+        .append(via)
+        .append(via.empty() ? "" : ", ")
+        .append("1.1 fullstop\r\n");
     out.append("x-request-id: ").append(request_id).append("\r\n");
-    if (body_bytes > 0 || !header(request, "content-length").empty() || !header(request, "transfer-encoding").empty())
+    if (body_bytes > 0 || !header(request, "content-length").empty() ||
+        !header(request, "transfer-encoding").empty())
         out.append("content-length: ").append(std::to_string(body_bytes)).append("\r\n");
     return out.append("\r\n");
 }

@@ -1,4 +1,5 @@
-// A client's request as the gateway reads it, and as it goes on to the upstream: changed only where a proxy must.
+// A client's request as the gateway reads it, and as it goes on to the upstream: changed only where
+// a proxy must.
 #pragma once
 
 #include <array>
@@ -14,28 +15,37 @@
 
 namespace fullstop::gateway {
 
-using serving::header, serving::kMaxRequestIdBytes, serving::lower, serving::valid_request_id, serving::wants_close;
+using serving::header, serving::kMaxRequestIdBytes, serving::lower, serving::valid_request_id,
+    serving::wants_close;
 /// In which headers clients send their keys.
-inline constexpr std::array<const char*, 3> kCredentials = {"authorization", "x-api-key", "api-key"};
-/// Names that belong to one connection (RFC 9110, 7.6.1), and those that `connection` names. Lower-case.
+inline constexpr std::array<const char*, 3> kCredentials = {"authorization", "x-api-key",
+                                                            "api-key"};
+/// Names that belong to one connection (RFC 9110, 7.6.1), and those that `connection` names.
+/// Lower-case.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);
 
 /// Names of limits on output tokens in the dialects known, and of the objects that may hold them.
-inline constexpr std::array<const char*, 7> kLimitMembers = {"max_completion_tokens", "max_tokens",     "n_predict", "num_predict",
-                                                             "max_output_tokens",     "max_new_tokens", "max_length"};
-inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters", "sampling_params"};
-/// The limit on output tokens that a request body names, in any dialect's spelling; absent when it names none, or no limit.
+inline constexpr std::array<const char*, 7> kLimitMembers = {
+    "max_completion_tokens", "max_tokens",     "n_predict", "num_predict",
+    "max_output_tokens",     "max_new_tokens", "max_length"};
+inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters",
+                                                             "sampling_params"};
+/// The limit on output tokens that a request body names, in any dialect's spelling; absent when it
+/// names none, or no limit.
 std::optional<std::int64_t> requested_max_tokens(std::string_view body);
-/// A path, in its normal form, on which models write answers; what comes from it is held to the rules of an answer even before
-/// its dialect shows.
+/// A path, in its normal form, on which models write answers; what comes from it is held to the
+/// rules of an answer even before its dialect shows.
 bool is_answer_path(std::string_view path);
 /// What may be asked there is known to be none.
 bool carries_no_answer(std::string_view method, std::string_view path);
 
 /// The head alone, in front of a body of `body_bytes`.
-std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id, std::size_t body_bytes);
-/// Head and body for the upstream, which gets the target in its normal form. Hop-by-hop fields are left out, Host is the upstream's, the identity is
-/// `request_id`. Content encodings are not asked for: how an answer ends must be readable.
-std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream, std::string_view request_id);
+std::string upstream_head(const net::ServiceRequest& request, const wire::ServerUrl& upstream,
+                          std::string_view request_id, std::size_t body_bytes);
+/// Head and body for the upstream, which gets the target in its normal form. Hop-by-hop fields are
+/// left out, Host is the upstream's, the identity is `request_id`. Content encodings are not asked
+/// for: how an answer ends must be readable.
+std::string upstream_request(const net::ServiceRequest& request, const wire::ServerUrl& upstream,
+                             std::string_view request_id);
 
 }  // namespace fullstop::gateway

@@ -1,5 +1,5 @@
-// Who asks stands in the head, what is asked for in the body. Lengths are counted in bytes of text: pictures and sounds are
-// counted apart.
+// Who asks stands in the head, what is asked for in the body. Lengths are counted in bytes of text:
+// pictures and sounds are counted apart.
 #include "gateway/request/work.h"
 
 #include <algorithm>
@@ -19,17 +19,20 @@ std::uint64_t digest_number(std::string_view text) {
     return std::max<std::uint64_t>(out, 1);
 }
 
-/// The words that say "this belongs together": a session named by the client, else the beginning of the conversation.
+/// The words that say "this belongs together": a session named by the client, else the beginning of
+/// the conversation.
 std::uint64_t affinity_of(const net::ServiceRequest& request, const RequestBody& body) {
     for (const auto* name : {"x-session-id", "x-conversation-id"})
-        if (const auto value = header(request, name); !value.empty()) return digest_number(std::string("session ").append(value));
+        if (const auto value = header(request, name); !value.empty())
+            return digest_number(std::string("session ").append(value));
     if (!body.session.empty()) return digest_number("session " + body.session);
     return body.prefix.empty() ? 0 : digest_number(body.prefix);
 }
 
 std::string client_of(const net::ServiceRequest& request) {
     for (const auto* name : kCredentials)
-        if (const auto value = header(request, name); !value.empty()) return base::sha256_hex(value).substr(0, 16);
+        if (const auto value = header(request, name); !value.empty())
+            return base::sha256_hex(value).substr(0, 16);
     return {};
 }
 
@@ -47,7 +50,8 @@ std::expected<Work, std::string> read_work(const net::ServiceRequest& request, b
     work.client = client_of(request);
     if (!work.answer) return work;
     auto body = read_body(request.body);
-    if (!body && (strict || !body.error().no_json)) return std::unexpected(std::move(body.error().words));
+    if (!body && (strict || !body.error().no_json))
+        return std::unexpected(std::move(body.error().words));
     if (!body) return work;  // the upstream knows better what is wrong with it
     const bool lines = work.path.ends_with("/api/chat") || work.path.ends_with("/api/generate");
     work.stream = body->stream.value_or(lines);
@@ -66,8 +70,10 @@ std::expected<Work, std::string> read_work(const net::ServiceRequest& request, b
 }
 
 std::int64_t prompt_tokens(const Work& work, double per_byte) {
-    const auto text = static_cast<std::int64_t>(std::ceil(static_cast<double>(work.prompt_bytes) * per_byte));
-    return text + work.prompt_ids + kTemplateTokens + work.messages * kMessageTokens + work.images * kImageTokens;
+    const auto text =
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(work.prompt_bytes) * per_byte));
+    return text + work.prompt_ids + kTemplateTokens + work.messages * kMessageTokens +
+           work.images * kImageTokens;
 }
 
 }  // namespace fullstop::gateway

@@ -1,4 +1,5 @@
-// What is read from a request: who asks, for how much, how urgently, and whether comments would do harm.
+// What is read from a request: who asks, for how much, how urgently, and whether comments would do
+// harm.
 #include "gateway/request/work.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,9 @@ net::ServiceRequest post(const std::string& target, const std::string& body) {
     return {.id = 1, .method = "POST", .target = target, .headers = {}, .body = body};
 }
 
-Work work_of(const std::string& target, const std::string& body) { return *read_work(post(target, body)); }
+Work work_of(const std::string& target, const std::string& body) {
+    return *read_work(post(target, body));
+}
 
 TEST(Work, OnlyPostsToPathsOfAnswersAreWork) {
     EXPECT_TRUE(work_of("/v1/chat/completions", "{}").answer);
@@ -41,10 +44,14 @@ TEST(Work, WhichStreamsBearComments) {
         const char *target, *body;
         bool stream, sse;
     };
-    for (const Row& row : {Row{"/v1/chat/completions", R"({"stream":true})", true, true}, Row{"/v1/chat/completions", R"({"stream":false})", false, false},
-                           Row{"/v1/chat/completions", "{}", false, false}, Row{"/completion", R"({"stream":true})", true, true},
-                           Row{"/api/chat", "{}", true, false}, Row{"/api/chat", R"({"stream":true})", true, false},
-                           Row{"/api/generate", R"({"stream":false})", false, false}, Row{"/generate_stream", "{}", true, true}}) {
+    for (const Row& row :
+         {Row{"/v1/chat/completions", R"({"stream":true})", true, true},
+          Row{"/v1/chat/completions", R"({"stream":false})", false, false},
+          Row{"/v1/chat/completions", "{}", false, false},
+          Row{"/completion", R"({"stream":true})", true, true}, Row{"/api/chat", "{}", true, false},
+          Row{"/api/chat", R"({"stream":true})", true, false},
+          Row{"/api/generate", R"({"stream":false})", false, false},
+          Row{"/generate_stream", "{}", true, true}}) {
         const Work work = work_of(row.target, row.body);
         EXPECT_EQ(work.stream, row.stream) << row.target << row.body;
         EXPECT_EQ(work.sse, row.sse) << row.target << row.body;
@@ -57,9 +64,12 @@ TEST(Work, WhatBelongsTogetherIsTheSessionElseTheBeginning) {
         if (!session.empty()) request.headers["x-session-id"] = session;
         return read_work(request)->affinity;
     };
-    const std::string one = R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"a"}]})";
-    const std::string two = R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"b"}]})";
-    const std::string other = R"({"messages":[{"role":"system","content":"Be long."},{"role":"user","content":"a"}]})";
+    const std::string one =
+        R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"a"}]})";
+    const std::string two =
+        R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"b"}]})";
+    const std::string other =
+        R"({"messages":[{"role":"system","content":"Be long."},{"role":"user","content":"a"}]})";
     EXPECT_EQ(affinity(one), affinity(two));
     EXPECT_NE(affinity(one), affinity(other));
     EXPECT_EQ(affinity(one, "s"), affinity(other, "s"));
@@ -80,7 +90,8 @@ TEST(Work, AKeyIsKnownByItsDigestOnly) {
 }
 
 TEST(Work, ABodyThatIsNoJsonIsTheUpstreamsToRefuseUnlessLimitsHold) {
-    for (const std::string body : {"", "no json", "[1]", "{\"messages\":", "\xEF\xBB\xBF{}", R"({"x":NaN})", "{}x", "{/**/}"}) {
+    for (const std::string body : {"", "no json", "[1]", "{\"messages\":", "\xEF\xBB\xBF{}",
+                                   R"({"x":NaN})", "{}x", "{/**/}"}) {
         EXPECT_TRUE(read_work(post("/v1/chat/completions", body))) << body;
         EXPECT_FALSE(read_work(post("/v1/chat/completions", body), true)) << body;
         EXPECT_TRUE(read_work(post("/v1/embeddings", body), true)) << body;
@@ -91,42 +102,72 @@ TEST(Work, ABodyThatIsNoJsonIsTheUpstreamsToRefuseUnlessLimitsHold) {
 }
 
 TEST(Work, NumbersAreClampedToWhatTheyCanMean) {
-    const auto tokens = [](const std::string& number) { return work_of("/v1/chat/completions", R"({"max_tokens":)" + number + "}").max_tokens; };
-    for (const auto* huge : {"9007199254740992", "9223372036854775807", "99999999999999999999", "1e30", "1e300", "\"9223372036854775807\""})
+    const auto tokens = [](const std::string& number) {
+        return work_of("/v1/chat/completions", R"({"max_tokens":)" + number + "}").max_tokens;
+    };
+    for (const auto* huge : {"9007199254740992", "9223372036854775807", "99999999999999999999",
+                             "1e30", "1e300", "\"9223372036854775807\""})
         EXPECT_EQ(tokens(huge), kMostTokens) << huge;
     EXPECT_EQ(tokens("64.9"), 65);
     EXPECT_EQ(tokens("6.4e1"), 64);
-    for (const auto* none : {"-1", "0", "null", "1e400", "true", "\"x\""}) EXPECT_EQ(tokens(none), std::nullopt) << none;
-    const auto answers = [](const std::string& body) { return work_of("/v1/completions", body).answers; };
-    for (const auto* many : {R"({"n":1e300})", R"({"n":"128"})", R"({"n":129})", R"({"n":64,"prompt":["a","b","c"]})"}) EXPECT_EQ(answers(many), 128) << many;
-    for (const auto* one : {R"({"n":-5})", R"({"n":null})", R"({"prompt":[1,2,3]})", R"({"prompt":"x"})", R"({"prompt":["x"]})"})
+    for (const auto* none : {"-1", "0", "null", "1e400", "true", "\"x\""})
+        EXPECT_EQ(tokens(none), std::nullopt) << none;
+    const auto answers = [](const std::string& body) {
+        return work_of("/v1/completions", body).answers;
+    };
+    for (const auto* many :
+         {R"({"n":1e300})", R"({"n":"128"})", R"({"n":129})", R"({"n":64,"prompt":["a","b","c"]})"})
+        EXPECT_EQ(answers(many), 128) << many;
+    for (const auto* one : {R"({"n":-5})", R"({"n":null})", R"({"prompt":[1,2,3]})",
+                            R"({"prompt":"x"})", R"({"prompt":["x"]})"})
         EXPECT_EQ(answers(one), 1) << one;
     EXPECT_EQ(answers(R"({"prompt":[[1,2],[3]]})"), 2);
 }
 
 TEST(Work, OfSeveralLimitsTheLargestCounts) {
-    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":1,"max_completion_tokens":5000})").max_tokens, 5000);
-    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"options":{"num_predict":5000}})").max_tokens, 9) << "nobody looks there";
-    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"max_completion_tokens":-1})").max_tokens, std::nullopt) << "no limit, in some reader's eyes";
-    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"max_completion_tokens":null})").max_tokens, 9);
+    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":1,"max_completion_tokens":5000})")
+                  .max_tokens,
+              5000);
+    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"options":{"num_predict":5000}})")
+                  .max_tokens,
+              9)
+        << "nobody looks there";
+    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"max_completion_tokens":-1})")
+                  .max_tokens,
+              std::nullopt)
+        << "no limit, in some reader's eyes";
+    EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":9,"max_completion_tokens":null})")
+                  .max_tokens,
+              9);
     EXPECT_EQ(work_of("/v1/responses", R"({"max_output_tokens":7})").max_tokens, 7);
 }
 
 TEST(Work, TokensAndPicturesOfAPromptAreCountedInEveryDialect) {
     EXPECT_EQ(work_of("/v1/completions", R"({"prompt":[1,2,3]})").prompt_ids, 3);
     EXPECT_EQ(work_of("/v1/completions", R"({"prompt":[[1,2],[3]]})").prompt_ids, 3);
-    const Work anthropic = work_of("/v1/messages", R"({"messages":[{"content":[{"type":"image","source":{"type":"base64","data":"AAAAAAAA"}}]}]})");
+    const Work anthropic = work_of(
+        "/v1/messages",
+        R"({"messages":[{"content":[{"type":"image","source":{"type":"base64","data":"AAAAAAAA"}}]}]})");
     EXPECT_EQ(anthropic.images, 1);
-    EXPECT_EQ(work_of("/api/chat", R"({"messages":[{"content":"x","images":["AAAA","BBBB"]}]})").images, 2);
-    EXPECT_EQ(work_of("/v1/responses", R"({"instructions":"12345","input":[{"role":"user","content":"123"},{}]})").messages, 2);
+    EXPECT_EQ(
+        work_of("/api/chat", R"({"messages":[{"content":"x","images":["AAAA","BBBB"]}]})").images,
+        2);
+    EXPECT_EQ(work_of("/v1/responses",
+                      R"({"instructions":"12345","input":[{"role":"user","content":"123"},{}]})")
+                  .messages,
+              2);
 }
 
 TEST(Work, BodiesBeyondTheBoundsAreRefused) {
-    const auto of = [](const std::string& body) { return read_work(post("/v1/chat/completions", body)); };
+    const auto of = [](const std::string& body) {
+        return read_work(post("/v1/chat/completions", body));
+    };
     std::string many = R"({"messages":[0)";
     for (std::size_t i = 0; i < kMaxRequestValues; ++i) many += ",0";
     EXPECT_FALSE(of(many + "]}"));
-    const auto nested = [](int levels) { return R"({"messages":)" + std::string(levels, '[') + std::string(levels, ']') + "}"; };
+    const auto nested = [](int levels) {
+        return R"({"messages":)" + std::string(levels, '[') + std::string(levels, ']') + "}";
+    };
     EXPECT_TRUE(of(nested(kMaxRequestDepth)));
     EXPECT_FALSE(of(nested(kMaxRequestDepth + 1)));
     const std::string text(1 << 20, ',');

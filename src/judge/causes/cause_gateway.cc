@@ -1,7 +1,8 @@
-// gateway_idle_timeout, gateway_deadline: a hop between client and server gave up.
-// Needs: its own words (LiteLLM.Timeout, an Envoy or HTML page, 504/524), or a body broken while the silence before the end
-// (idle) or the whole elapsed time (deadline) hits a known timer or is the same for every victim. Refuted by: an error of
-// the server, or ends that keep no time. Recommends: proxy time-outs above the measured p99 elapsed time, with a margin.
+// gateway_idle_timeout, gateway_deadline: a hop between client and server gave up. Needs: its own
+// words (LiteLLM.Timeout, an Envoy or HTML page, 504/524), or a body broken while the silence
+// before the end (idle) or the whole elapsed time (deadline) hits a known timer or is the same for
+// every victim. Refuted by: an error of the server, or ends that keep no time. Recommends: proxy
+// time-outs above the measured p99 elapsed time, with a margin.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ using answer::Record;
 /// Headroom over the longest measured time; load grows faster than limits are revisited.
 constexpr double kMargin = 2;
 
-/// What the limit must reach: p99 of the whole answers' time, or of the cut ones extrapolated to their full length.
+/// What the limit must reach: p99 of the whole answers' time, or of the cut ones extrapolated to
+/// their full length.
 std::optional<double> needed_seconds(const Record& record, const Context& context) {
     std::vector<double> elapsed;
     for (const Record* other : context.siblings) {
@@ -33,7 +35,8 @@ std::optional<double> needed_seconds(const Record& record, const Context& contex
         double seconds = base::to_seconds(*other->elapsed());
         const auto length = other->length_tokens();
         if (is_victim(*other) && length && *length > 0 && other->requested_max_tokens)
-            seconds *= std::max(1.0, static_cast<double>((*other->requested_max_tokens).count) / static_cast<double>(*length));
+            seconds *= std::max(1.0, static_cast<double>((*other->requested_max_tokens).count) /
+                                         static_cast<double>(*length));
         elapsed.push_back(seconds);
     }
     if (elapsed.empty() && is_timed(record)) elapsed.push_back(base::to_seconds(*record.elapsed()));
@@ -43,39 +46,53 @@ std::optional<double> needed_seconds(const Record& record, const Context& contex
 
 void advise(Claim& claim, const Record& record, const Context& context, bool idle) {
     const auto seconds = needed_seconds(record, context);
-    const std::string name = idle ? "the gateway's limit on silence (proxy_read_timeout, timeout server, LiteLLM timeout)"
-                                  : "the gateway's limit on the whole exchange (route timeout)";
+    const std::string name =
+        idle
+            ? "the gateway's limit on silence (proxy_read_timeout, timeout server, LiteLLM timeout)"
+            : "the gateway's limit on the whole exchange (route timeout)";
     if (!seconds)
-        claim.remedies.push_back({"raise " + name + " above the longest answer under load", "timeout", {}});
+        claim.remedies.push_back(
+            {"raise " + name + " above the longest answer under load", "timeout", {}});
     else
-        claim.remedies.push_back({fmt::format("raise {} to {:.0f} s: twice the p99 of what answers need at this load", name, *seconds),
-                                  fmt::format("timeout {:.0f}s", *seconds), seconds});
+        claim.remedies.push_back(
+            {fmt::format("raise {} to {:.0f} s: twice the p99 of what answers need at this load",
+                         name, *seconds),
+             fmt::format("timeout {:.0f}s", *seconds), seconds});
 }
 
 void name_hop(Claim& claim, const Record& record) {
-    if (const auto hop = gateway_of(record)) claim.evidence.push_back({"the response head is of " + hop->name, {record.request.id}, {}, hop->where});
+    if (const auto hop = gateway_of(record))
+        claim.evidence.push_back(
+            {"the response head is of " + hop->name, {record.request.id}, {}, hop->where});
 }
 
 double longest_gap_ms(const Record& record) {
     double longest = 0;
-    for (const base::Duration gap : record.timeline.gaps) longest = std::max(longest, base::to_ms(gap));
+    for (const base::Duration gap : record.timeline.gaps)
+        longest = std::max(longest, base::to_ms(gap));
     return longest;
 }
 
 /// The body broke, or ended without any sign of an end: a timer of a hop may have done it.
 bool cut_without_words(const Record& record) {
-    if (record.end.error || end_kind(record) != EndKind::kNone || record.end.terminator) return false;
+    if (record.end.error || end_kind(record) != EndKind::kNone || record.end.terminator)
+        return false;
     return transport_broken(record) || record.end.transport == answer::Transport::kClean;
 }
 
-/// Silence before the end that stands out of the answer's own rhythm: 2 s, and four times its longest gap.
-bool silent_before_end(const Record& record, double silence_ms) { return silence_ms >= 2000 * 0.97 && silence_ms >= 4 * longest_gap_ms(record); }
-
-bool shared(const std::optional<Invariant>& invariant, double value) {
-    return invariant && invariant->answers >= 3 && std::abs(invariant->value - value) <= std::max(250.0, 0.02 * value);
+/// Silence before the end that stands out of the answer's own rhythm: 2 s, and four times its
+/// longest gap.
+bool silent_before_end(const Record& record, double silence_ms) {
+    return silence_ms >= 2000 * 0.97 && silence_ms >= 4 * longest_gap_ms(record);
 }
 
-/// Whole seconds and the wait for the first token stand between the stamps' span and the time since the request.
+bool shared(const std::optional<Invariant>& invariant, double value) {
+    return invariant && invariant->answers >= 3 &&
+           std::abs(invariant->value - value) <= std::max(250.0, 0.02 * value);
+}
+
+/// Whole seconds and the wait for the first token stand between the stamps' span and the time since
+/// the request.
 constexpr std::int64_t kStampSlack = 3;
 
 /// The server's own stamps show the span when the capture has no times of ours.
@@ -85,7 +102,8 @@ MaybeClaim deadline_by_stamps(const Record& record, const Context& context) {
     if (!stamps || !hop || is_timed(record)) return std::nullopt;
     const auto timers = total_timers();
     const auto near = std::ranges::find_if(timers, [&](const KnownTimer& timer) {
-        return timer.seconds >= static_cast<double>(stamps->span_s()) && timer.seconds <= static_cast<double>(stamps->span_s() + kStampSlack);
+        return timer.seconds >= static_cast<double>(stamps->span_s()) &&
+               timer.seconds <= static_cast<double>(stamps->span_s() + kStampSlack);
     });
     if (near == timers.end()) return std::nullopt;
     const auto alike = std::ranges::count_if(context.siblings, [&](const Record* other) {
@@ -93,11 +111,14 @@ MaybeClaim deadline_by_stamps(const Record& record, const Context& context) {
         return theirs && is_victim(*other) && std::abs(theirs->span_s() - stamps->span_s()) <= 1;
     });
     Claim claim{Cause::kGatewayDeadline, alike >= 3 ? Confidence::kStrong : Confidence::kWeak};
-    claim.evidence.push_back({fmt::format("no last chunk; the events' own stamps span {} s, just below {}{}", stamps->span_s(), near->who,
-                                          alike >= 3 ? fmt::format(", and so do those of {} answers", alike) : std::string()),
-                              {record.request.id},
-                              static_cast<double>(stamps->span_s()),
-                              "created"});
+    claim.evidence.push_back(
+        {fmt::format(
+             "no last chunk; the events' own stamps span {} s, just below {}{}", stamps->span_s(),
+             near->who,
+             alike >= 3 ? fmt::format(", and so do those of {} answers", alike) : std::string()),
+         {record.request.id},
+         static_cast<double>(stamps->span_s()),
+         "created"});
     name_hop(claim, record);
     advise(claim, record, context, false);
     return claim;
@@ -109,17 +130,22 @@ MaybeClaim gateway_reported_timeout(const Record& record, const Context& context
     const auto* error = decisive_error(record);
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     const int status = failing_status(record);
-    const bool worded = kind && (kind->cause == Cause::kGatewayIdleTimeout || kind->cause == Cause::kGatewayDeadline);
-    const bool by_status =
-        !kind && !has_content(record) && (status == 504 || status == 524 || status == 408 || (status == 502 && (html_body(record) || gateway_of(record))));
+    const bool worded = kind && (kind->cause == Cause::kGatewayIdleTimeout ||
+                                 kind->cause == Cause::kGatewayDeadline);
+    const bool by_status = !kind && !has_content(record) &&
+                           (status == 504 || status == 524 || status == 408 ||
+                            (status == 502 && (html_body(record) || gateway_of(record))));
     if (!worded && !by_status) return std::nullopt;
-    // Before the first byte of the body a gap between reads and a total are the same thing: the wait for the answer.
+    // Before the first byte of the body a gap between reads and a total are the same thing: the
+    // wait for the answer.
     const bool idle = worded && kind->cause == Cause::kGatewayIdleTimeout && has_content(record);
-    Claim claim{idle ? Cause::kGatewayIdleTimeout : Cause::kGatewayDeadline, worded || status != 502 ? Confidence::kProven : Confidence::kStrong};
+    Claim claim{idle ? Cause::kGatewayIdleTimeout : Cause::kGatewayDeadline,
+                worded || status != 502 ? Confidence::kProven : Confidence::kStrong};
     std::string text = status != 0 ? fmt::format("status {}", status) : std::string("error event");
     if (error != nullptr) text += ": \"" + one_line(error->text, 160) + "\"";
     if (kind) text += fmt::format(": {}", kind->reading);
-    if (is_timed(record)) text += fmt::format(", after {:.1f} s", base::to_seconds(*record.elapsed()));
+    if (is_timed(record))
+        text += fmt::format(", after {:.1f} s", base::to_seconds(*record.elapsed()));
     claim.evidence.push_back({text, {record.request.id}, {}, "error"});
     name_hop(claim, record);
     advise(claim, record, context, idle);
@@ -131,19 +157,26 @@ MaybeClaim gateway_idle_timeout(const Record& record, const Context& context) {
     const double silence = base::to_ms(*record.last_silence());
     if (!silent_before_end(record, silence)) return std::nullopt;
     const auto timer = hit(idle_timers(), silence);
-    const bool common = context.population != nullptr && shared(context.population->silence_ms, silence);
+    const bool common =
+        context.population != nullptr && shared(context.population->silence_ms, silence);
     const double whole = std::round(silence / 1000) * 1000;
     const bool round = silence >= whole - 30 && silence - whole <= std::max(150.0, 0.02 * whole);
     if (!timer && !common && !round) return std::nullopt;
-    Claim claim{Cause::kGatewayIdleTimeout, common || (timer && transport_broken(record)) ? Confidence::kStrong : Confidence::kWeak};
+    Claim claim{Cause::kGatewayIdleTimeout, common || (timer && transport_broken(record))
+                                                ? Confidence::kStrong
+                                                : Confidence::kWeak};
     claim.evidence.push_back(
-        {fmt::format("silence of {:.2f} s before the end{}, and then the body ended without a last word; its longest gap before was {:.2f} s", silence / 1000,
-                     timer ? fmt::format(" (the limit of {})", timer->who) : std::string(), longest_gap_ms(record) / 1000),
+        {fmt::format("silence of {:.2f} s before the end{}, and then the body ended without a last "
+                     "word; its longest gap before was {:.2f} s",
+                     silence / 1000,
+                     timer ? fmt::format(" (the limit of {})", timer->who) : std::string(),
+                     longest_gap_ms(record) / 1000),
          {record.request.id},
          silence,
          "last silence"});
     if (common)
-        claim.evidence.push_back({fmt::format("the same silence ended {} answers", context.population->silence_ms->answers),
+        claim.evidence.push_back({fmt::format("the same silence ended {} answers",
+                                              context.population->silence_ms->answers),
                                   {},
                                   context.population->silence_ms->value,
                                   "invariant silence"});
@@ -156,28 +189,38 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
     if (!cut_without_words(record)) return std::nullopt;
     if (!is_timed(record)) return deadline_by_stamps(record, context);
     const double elapsed = base::to_ms(*record.elapsed());
-    if (silent_before_end(record, base::to_ms(*record.last_silence())) || elapsed < 1000) return std::nullopt;
+    if (silent_before_end(record, base::to_ms(*record.last_silence())) || elapsed < 1000)
+        return std::nullopt;
     const auto timer = hit(total_timers(), elapsed);
-    const bool announced = record.gateway_deadline_ms && std::abs(*record.gateway_deadline_ms - elapsed) <= std::max(1000.0, 0.02 * elapsed);
-    const Cluster* cluster = context.population != nullptr ? cluster_of(context.population->clusters, record) : nullptr;
+    const bool announced =
+        record.gateway_deadline_ms &&
+        std::abs(*record.gateway_deadline_ms - elapsed) <= std::max(1000.0, 0.02 * elapsed);
+    const Cluster* cluster =
+        context.population != nullptr ? cluster_of(context.population->clusters, record) : nullptr;
     // Answers that started and ended together share their elapsed time by that alone.
-    const bool common = context.population != nullptr && shared(context.population->elapsed_ms, elapsed) &&
-                        (cluster == nullptr || static_cast<std::int64_t>(cluster->members.size()) < context.population->elapsed_ms->answers);
+    const bool common = context.population != nullptr &&
+                        shared(context.population->elapsed_ms, elapsed) &&
+                        (cluster == nullptr || static_cast<std::int64_t>(cluster->members.size()) <
+                                                   context.population->elapsed_ms->answers);
     if (!timer && !common && !announced) return std::nullopt;
-    Confidence confidence = transport_broken(record) && timer ? Confidence::kStrong : Confidence::kWeak;
+    Confidence confidence =
+        transport_broken(record) && timer ? Confidence::kStrong : Confidence::kWeak;
     if (common) confidence = Confidence::kStrong;
     if (announced) confidence = Confidence::kProven;
     Claim claim{Cause::kGatewayDeadline, confidence};
-    claim.evidence.push_back({fmt::format("cut {:.2f} s after the request with tokens still flowing{}", elapsed / 1000,
-                                          timer ? fmt::format(" (the limit of {})", timer->who) : std::string()),
-                              {record.request.id},
-                              elapsed,
-                              "elapsed"});
+    claim.evidence.push_back(
+        {fmt::format("cut {:.2f} s after the request with tokens still flowing{}", elapsed / 1000,
+                     timer ? fmt::format(" (the limit of {})", timer->who) : std::string()),
+         {record.request.id},
+         elapsed,
+         "elapsed"});
     if (common)
-        claim.evidence.push_back({fmt::format("{} answers were cut after the same time, whatever their length", context.population->elapsed_ms->answers),
-                                  {},
-                                  context.population->elapsed_ms->value,
-                                  "invariant elapsed"});
+        claim.evidence.push_back(
+            {fmt::format("{} answers were cut after the same time, whatever their length",
+                         context.population->elapsed_ms->answers),
+             {},
+             context.population->elapsed_ms->value,
+             "invariant elapsed"});
     name_hop(claim, record);
     advise(claim, record, context, false);
     return claim;

@@ -1,8 +1,9 @@
-// kv_pool_exhausted, in two shapes. With an error: needs the server's own words (llama-server: "Context size has been
-// exceeded", sent to every slot). Mislabelled as a natural end (LocalAI, OVMS): needs three answers or more that end in one
-// instant with open endings, and their tokens summing to the pool. Refuted by: ends scattered in time, or a sum far from
-// the pool. Recommends -c, -np and max_tokens with the numbers that suffice.
-// preempted: a pause, never a cut. Needs a silence inside a whole answer far beyond its usual gap; a counter makes it proven.
+// kv_pool_exhausted, in two shapes. With an error: needs the server's own words (llama-server:
+// "Context size has been exceeded", sent to every slot). Mislabelled as a natural end (LocalAI,
+// OVMS): needs three answers or more that end in one instant with open endings, and their tokens
+// summing to the pool. Refuted by: ends scattered in time, or a sum far from the pool. Recommends
+// -c, -np and max_tokens with the numbers that suffice. preempted: a pause, never a cut. Needs a
+// silence inside a whole answer far beyond its usual gap; a counter makes it proven.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,20 +30,25 @@ std::vector<std::string> ids(const std::vector<const Record*>& records) {
     return result;
 }
 
-/// "8 live answers held 1019 tokens (prompt + answer), the pool has 1024": the arithmetic, as far as it is known.
+/// "8 live answers held 1019 tokens (prompt + answer), the pool has 1024": the arithmetic, as far
+/// as it is known.
 std::optional<Evidence> arithmetic(const Cluster& cluster, const Context& context) {
     if (!cluster.tokens_live) return std::nullopt;
     const auto pool = pool_of(context.server);
     std::string text =
-        fmt::format("{} live answers held {} tokens (prompt + answer) when {} of them ended", cluster.live, *cluster.tokens_live, cluster.members.size());
+        fmt::format("{} live answers held {} tokens (prompt + answer) when {} of them ended",
+                    cluster.live, *cluster.tokens_live, cluster.members.size());
     if (pool) text += fmt::format("; the pool holds {} ({})", pool->tokens, pool->how);
-    return Evidence{text, ids(cluster.members), static_cast<double>(*cluster.tokens_live), "sum of P + C"};
+    return Evidence{text, ids(cluster.members), static_cast<double>(*cluster.tokens_live),
+                    "sum of P + C"};
 }
 
 /// Within a tenth of the pool: prompts in prefill and padding are not counted.
 bool fills_pool(const Cluster& cluster, const Context& context) {
     const auto pool = pool_of(context.server);
-    return pool && cluster.tokens_live && std::abs(static_cast<double>(*cluster.tokens_live - pool->tokens)) <= 0.1 * static_cast<double>(pool->tokens);
+    return pool && cluster.tokens_live &&
+           std::abs(static_cast<double>(*cluster.tokens_live - pool->tokens)) <=
+               0.1 * static_cast<double>(pool->tokens);
 }
 
 }  // namespace
@@ -52,14 +58,18 @@ MaybeClaim kv_pool_error(const Record& record, const Context& context) {
     const auto kind = error != nullptr ? classify(*error) : std::nullopt;
     if (!kind || kind->cause != Cause::kKvPoolExhausted) return std::nullopt;
     Claim claim{Cause::kKvPoolExhausted, Confidence::kProven};
-    claim.evidence.push_back({fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading),
-                              {record.request.id},
-                              {},
-                              error->where == answer::ErrorPlace::kHttp ? "HTTP body" : "error event"});
-    const Cluster* cluster = context.population != nullptr ? cluster_of(context.population->clusters, record) : nullptr;
+    claim.evidence.push_back(
+        {fmt::format("\"{}\": {}", one_line(error->text, 160), kind->reading),
+         {record.request.id},
+         {},
+         error->where == answer::ErrorPlace::kHttp ? "HTTP body" : "error event"});
+    const Cluster* cluster =
+        context.population != nullptr ? cluster_of(context.population->clusters, record) : nullptr;
     if (cluster != nullptr) {
-        claim.evidence.push_back({fmt::format("{} answers ended within {} ms", cluster->members.size(), kSimultaneous / std::chrono::milliseconds(1)),
-                                  ids(cluster->members), static_cast<double>(cluster->members.size()), "simultaneity"});
+        claim.evidence.push_back(
+            {fmt::format("{} answers ended within {} ms", cluster->members.size(),
+                         kSimultaneous / std::chrono::milliseconds(1)),
+             ids(cluster->members), static_cast<double>(cluster->members.size()), "simultaneity"});
         if (auto sum = arithmetic(*cluster, context)) claim.evidence.push_back(std::move(*sum));
     }
     claim.remedies = pool_remedies(record, context);
@@ -70,13 +80,16 @@ MaybeClaim kv_pool_mislabelled(const Record& record, const Context& context) {
     if (!looks_natural(record) || context.population == nullptr) return std::nullopt;
     const Cluster* cluster = cluster_of(context.population->quiet_clusters, record);
     if (cluster == nullptr || cluster->members.size() < 3) return std::nullopt;
-    const auto open = std::ranges::count_if(cluster->members, [](const Record* r) { return ending_of(r->text).open; });
+    const auto open = std::ranges::count_if(
+        cluster->members, [](const Record* r) { return ending_of(r->text).open; });
     if (open * 2 < static_cast<std::ptrdiff_t>(cluster->members.size())) return std::nullopt;
     const bool full = fills_pool(*cluster, context);
     Claim claim{Cause::kKvPoolExhausted, full ? Confidence::kStrong : Confidence::kWeak};
-    claim.evidence.push_back({fmt::format("{} answers end in one instant, {} of them in the middle of a sentence, all labelled {}", cluster->members.size(),
-                                          open, reason_word(record)),
-                              ids(cluster->members), static_cast<double>(cluster->members.size()), "simultaneity"});
+    claim.evidence.push_back({fmt::format("{} answers end in one instant, {} of them in the middle "
+                                          "of a sentence, all labelled {}",
+                                          cluster->members.size(), open, reason_word(record)),
+                              ids(cluster->members), static_cast<double>(cluster->members.size()),
+                              "simultaneity"});
     if (auto sum = arithmetic(*cluster, context)) claim.evidence.push_back(std::move(*sum));
     claim.remedies = pool_remedies(record, context);
     claim.decisive = full;
@@ -92,9 +105,10 @@ MaybeClaim preempted(const Record& record, const Context& context) {
     const bool counted = reported || context.preemptions.value_or(0) > 0;
     Claim claim{Cause::kPreempted, counted ? Confidence::kProven : Confidence::kWeak};
     claim.decisive = false;
-    claim.why_not = pause ? fmt::format("paused for {:.1f} s{} and resumed: a pause, not a cut", *pause / 1000,
-                                        counted ? " while the server's preemption counter moved" : "")
-                          : "the server reports a preemption; the answer went on: a pause, not a cut";
+    claim.why_not =
+        pause ? fmt::format("paused for {:.1f} s{} and resumed: a pause, not a cut", *pause / 1000,
+                            counted ? " while the server's preemption counter moved" : "")
+              : "the server reports a preemption; the answer went on: a pause, not a cut";
     return claim;
 }
 

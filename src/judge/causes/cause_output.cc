@@ -1,7 +1,8 @@
-// output_lost: tokens were generated and counted, but not delivered. Needs: usage far above what came, with thinking,
-// tool calls and special tokens taken off; characters are the measure, never the number of events (a chunk is not a token).
-// Refuted by: hidden reasoning that the usage names. Recommends: the same request without streaming.
-// reasoning_budget: thinking used up the limit. Needs: `length`, reasoning text or tokens, and no answer. Recommends max_tokens.
+// output_lost: tokens were generated and counted, but not delivered. Needs: usage far above what
+// came, with thinking, tool calls and special tokens taken off; characters are the measure, never
+// the number of events (a chunk is not a token). Refuted by: hidden reasoning that the usage names.
+// Recommends: the same request without streaming. reasoning_budget: thinking used up the limit.
+// Needs: `length`, reasoning text or tokens, and no answer. Recommends max_tokens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ using answer::Cause;
 using answer::Confidence;
 using answer::Record;
 
-/// Characters per token of text alone, from whole answers of the same server: languages and tokenisers differ widely.
+/// Characters per token of text alone, from whole answers of the same server: languages and
+/// tokenisers differ widely.
 std::optional<double> usual_characters_per_token(const Context& context) {
     double characters = 0, tokens = 0;
     for (const Record* other : context.baselines) {
@@ -30,8 +32,8 @@ std::optional<double> usual_characters_per_token(const Context& context) {
     return characters / tokens;
 }
 
-/// Fewer characters per token than this is rarer than any script or code in the catalogue (CJK has 3 bytes and about 1.5
-/// tokens each; a digit a token).
+/// Fewer characters per token than this is rarer than any script or code in the catalogue (CJK has
+/// 3 bytes and about 1.5 tokens each; a digit a token).
 constexpr double kFewestCharacters = 0.5;
 
 /// The end of the text that a server held back because it could begin a stop string.
@@ -50,27 +52,37 @@ MaybeClaim output_lost(const Record& record, const Context& context) {
     if (held_back(record, context)) {
         Claim claim{Cause::kOutputLost, Confidence::kStrong};
         claim.evidence.push_back(
-            {"the text lacks an end that begins a stop string: the server held it back and never sent it", {record.request.id}, {}, "text and stop list"});
+            {"the text lacks an end that begins a stop string: the server held it back and never "
+             "sent it",
+             {record.request.id},
+             {},
+             "text and stop list"});
         claim.remedies.push_back({"update the server, or leave that stop string out", "stop", {}});
         return claim;
     }
     if (!record.output_tokens || end_kind(record) == EndKind::kToolCalls) return std::nullopt;
     const auto reasoning = record.reasoning_tokens ? (*record.reasoning_tokens).count : 0;
-    const std::int64_t visible = (*record.output_tokens).count - (record.reasoning.empty() ? reasoning : 0);
-    const auto characters = static_cast<double>(record.text.size() + record.reasoning.size() + record.tool_calls.size());
+    const std::int64_t visible =
+        (*record.output_tokens).count - (record.reasoning.empty() ? reasoning : 0);
+    const auto characters = static_cast<double>(record.text.size() + record.reasoning.size() +
+                                                record.tool_calls.size());
     constexpr std::int64_t kSpecialTokens = 8;  // EOS, channel marks
     if (visible <= kSpecialTokens) return std::nullopt;
     const auto usual = usual_characters_per_token(context);
     const double per_token = characters / static_cast<double>(visible);
-    const bool lost = per_token < kFewestCharacters || (usual && per_token < 0.6 * *usual && characters > 0 && visible >= 20);
+    const bool lost = per_token < kFewestCharacters ||
+                      (usual && per_token < 0.6 * *usual && characters > 0 && visible >= 20);
     if (!lost) return std::nullopt;
     Claim claim{Cause::kOutputLost, characters == 0 ? Confidence::kStrong : Confidence::kWeak};
-    claim.evidence.push_back({fmt::format("{} tokens were counted, {:.0f} characters came{}", visible, characters,
-                                          usual ? fmt::format(" (alone: {:.1f} per token)", *usual) : std::string()),
-                              {record.request.id},
-                              static_cast<double>(visible),
-                              record.output_tokens.how});
-    claim.next = "repeat with stream: false, and on /v1/completions, which shows the raw text; update the server if they differ";
+    claim.evidence.push_back(
+        {fmt::format("{} tokens were counted, {:.0f} characters came{}", visible, characters,
+                     usual ? fmt::format(" (alone: {:.1f} per token)", *usual) : std::string()),
+         {record.request.id},
+         static_cast<double>(visible),
+         record.output_tokens.how});
+    claim.next =
+        "repeat with stream: false, and on /v1/completions, which shows the raw text; update the "
+        "server if they differ";
     return claim;
 }
 
@@ -78,19 +90,24 @@ MaybeClaim reasoning_budget(const Record& record, const Context&) {
     const bool open_think = contains(record.text, "<think>") && !contains(record.text, "</think>");
     const bool thought = !record.reasoning.empty() || open_think;
     const bool no_answer = record.text.empty() || open_think || record.text == record.reasoning;
-    if (end_kind(record) != EndKind::kLength || record.end.error || !thought || !no_answer) return std::nullopt;
+    if (end_kind(record) != EndKind::kLength || record.end.error || !thought || !no_answer)
+        return std::nullopt;
     Claim claim{Cause::kReasoningBudget, Confidence::kProven};
     const auto length = record.length_tokens();
     claim.evidence.push_back(
-        {fmt::format("the limit was reached{} with {} bytes of thinking and no answer", length ? fmt::format(" at {} tokens", *length) : std::string(),
+        {fmt::format("the limit was reached{} with {} bytes of thinking and no answer",
+                     length ? fmt::format(" at {} tokens", *length) : std::string(),
                      std::max(record.reasoning.size(), record.text.size())),
          {record.request.id},
          {},
          "finish_reason and reasoning"});
     const double number = length ? static_cast<double>(*length * 2) : 0;
-    claim.remedies.push_back({length ? fmt::format("raise max_tokens to {:.0f} or more, or limit or switch off thinking", number)
-                                     : std::string("raise max_tokens, or limit or switch off thinking"),
-                              length ? fmt::format("max_tokens {:.0f}", number) : "max_tokens", length ? std::optional(number) : std::nullopt});
+    claim.remedies.push_back(
+        {length ? fmt::format("raise max_tokens to {:.0f} or more, or limit or switch off thinking",
+                              number)
+                : std::string("raise max_tokens, or limit or switch off thinking"),
+         length ? fmt::format("max_tokens {:.0f}", number) : "max_tokens",
+         length ? std::optional(number) : std::nullopt});
     return claim;
 }
 

@@ -1,8 +1,9 @@
 // stop_string, natural_end, suspicious_stop, numeric_divergence: the server says it finished.
-// stop_string needs: the string that matched. natural_end needs: the word and nothing against it; evidence of EOS raises it.
-// suspicious_stop (unexplained) needs: a strict prefix of what the same request said alone, or an open text behind a hop that
-// is known to invent ends. numeric_divergence is never the cause of one answer: it says that the text left the baseline before
-// its end. Recommends: fp32 or a batch-invariant mode, more seeds, temperature 0.
+// stop_string needs: the string that matched. natural_end needs: the word and nothing against it;
+// evidence of EOS raises it. suspicious_stop (unexplained) needs: a strict prefix of what the same
+// request said alone, or an open text behind a hop that is known to invent ends. numeric_divergence
+// is never the cause of one answer: it says that the text left the baseline before its end.
+// Recommends: fp32 or a batch-invariant mode, more seeds, temperature 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ using answer::Cause;
 using answer::Confidence;
 using answer::Record;
 
-constexpr std::array<std::string_view, 5> kStopStringFields = {"stopping_word", "stop_str", "matched_stop", "stop_reason", "stop_sequence"};
+constexpr std::array<std::string_view, 5> kStopStringFields = {
+    "stopping_word", "stop_str", "matched_stop", "stop_reason", "stop_sequence"};
 
 /// Text in a field that names the matched stop string. A number is a token id: EOS, not a string.
 std::optional<std::pair<std::string, std::string>> matched_string(const Record& record) {
@@ -29,8 +31,11 @@ std::optional<std::pair<std::string, std::string>> matched_string(const Record& 
         const auto found = record.stop_details.find(std::string(field));
         if (found == record.stop_details.end()) continue;
         const std::string& value = found->second;
-        const bool number = !value.empty() && value.find_first_not_of("0123456789-") == std::string::npos;
-        if (value.empty() || value == "null" || value == "\"\"" || value == "repetition_detected" || number) continue;
+        const bool number =
+            !value.empty() && value.find_first_not_of("0123456789-") == std::string::npos;
+        if (value.empty() || value == "null" || value == "\"\"" || value == "repetition_detected" ||
+            number)
+            continue;
         return std::pair(std::string(field), value);
     }
     return std::nullopt;
@@ -38,11 +43,13 @@ std::optional<std::pair<std::string, std::string>> matched_string(const Record& 
 
 bool says_eos(const Record& record) {
     const auto names_it = [](const auto& detail) { return answer::names_end_token(detail.second); };
-    return std::ranges::any_of(record.stop_details, names_it) || (record.end.reason && answer::names_end_token(*record.end.reason));
+    return std::ranges::any_of(record.stop_details, names_it) ||
+           (record.end.reason && answer::names_end_token(*record.end.reason));
 }
 
 bool open_alone(const Context& context) {
-    return std::ranges::any_of(context.baselines, [](const Record* baseline) { return ending_of(baseline->text).open; });
+    return std::ranges::any_of(
+        context.baselines, [](const Record* baseline) { return ending_of(baseline->text).open; });
 }
 
 }  // namespace
@@ -51,9 +58,11 @@ MaybeClaim stop_string(const Record& record, const Context&) {
     if (record.end.error || transport_broken(record)) return std::nullopt;
     const auto matched = matched_string(record);
     const bool word = end_kind(record) == EndKind::kStopString;
-    if (!word && !(matched && (looks_natural(record) || end_kind(record) == EndKind::kLength))) return std::nullopt;
+    if (!word && !(matched && (looks_natural(record) || end_kind(record) == EndKind::kLength)))
+        return std::nullopt;
     Claim claim{Cause::kStopString, Confidence::kProven};
-    claim.evidence.push_back({matched ? fmt::format("{} = {}", matched->first, matched->second) : fmt::format("finish reason {}", reason_word(record)),
+    claim.evidence.push_back({matched ? fmt::format("{} = {}", matched->first, matched->second)
+                                      : fmt::format("finish reason {}", reason_word(record)),
                               {record.request.id},
                               {},
                               matched ? matched->first : "finish_reason"});
@@ -61,20 +70,35 @@ MaybeClaim stop_string(const Record& record, const Context&) {
 }
 
 MaybeClaim suspicious_stop(const Record& record, const Context& context) {
-    if (!looks_natural(record) || !record.tool_calls.empty() || says_eos(record)) return std::nullopt;
+    if (!looks_natural(record) || !record.tool_calls.empty() || says_eos(record))
+        return std::nullopt;
     const Ending ending = ending_of(record.text);
     const auto hop = gateway_of(record);
     const bool prefix = prefix_of_baseline(record, context.baselines).value_or(false);
     const bool open = ending.open && !open_alone(context);
     const bool invented = open && ((hop && invents_ends(*hop)) || ending.structural);
-    // A flipped EOS is a strict prefix too, but at the end of a sentence: only the open one is suspicious.
+    // A flipped EOS is a strict prefix too, but at the end of a sentence: only the open one is
+    // suspicious.
     if (!(prefix && open) && !invented) return std::nullopt;
     Claim claim{Cause::kUnexplained, Confidence::kUnresolved};
-    if (prefix) claim.evidence.push_back({"its text is a strict prefix of what the same request said alone", {record.request.id}, {}, "prefix"});
-    claim.evidence.push_back({fmt::format("labelled {}, but {}", reason_word(record), ending.what), {record.request.id}, {}, "ending"});
+    if (prefix)
+        claim.evidence.push_back({"its text is a strict prefix of what the same request said alone",
+                                  {record.request.id},
+                                  {},
+                                  "prefix"});
+    claim.evidence.push_back({fmt::format("labelled {}, but {}", reason_word(record), ending.what),
+                              {record.request.id},
+                              {},
+                              "ending"});
     if (hop && invents_ends(*hop))
-        claim.evidence.push_back({hop->name + " writes stop, [DONE] and usage after an upstream that ended without them", {record.request.id}, {}, hop->where});
-    claim.next = "send the same request to the server's own port (--control): if its end differs, the label was made on the way";
+        claim.evidence.push_back(
+            {hop->name + " writes stop, [DONE] and usage after an upstream that ended without them",
+             {record.request.id},
+             {},
+             hop->where});
+    claim.next =
+        "send the same request to the server's own port (--control): if its end differs, the label "
+        "was made on the way";
     return claim;
 }
 
@@ -86,11 +110,13 @@ MaybeClaim natural_end(const Record& record, const Context&) {
     Confidence confidence = ending_of(record.text).open ? Confidence::kWeak : Confidence::kStrong;
     if (says_eos(record)) confidence = Confidence::kProven;
     Claim claim{Cause::kNaturalEnd, confidence};
-    claim.evidence.push_back({fmt::format("finish reason {}{}{}", reason_word(record), record.end.terminator ? ", terminator seen" : ", no terminator",
-                                          says_eos(record) ? ", end-of-sequence token named" : ""),
-                              {record.request.id},
-                              {},
-                              "finish_reason"});
+    claim.evidence.push_back(
+        {fmt::format("finish reason {}{}{}", reason_word(record),
+                     record.end.terminator ? ", terminator seen" : ", no terminator",
+                     says_eos(record) ? ", end-of-sequence token named" : ""),
+         {record.request.id},
+         {},
+         "finish_reason"});
     return claim;
 }
 
@@ -100,8 +126,10 @@ MaybeClaim numeric_divergence(const Record& record, const Context& context) {
     if (!at) return std::nullopt;
     Claim claim{Cause::kNumericDivergence, Confidence::kWeak};
     claim.decisive = false;
-    claim.why_not =
-        fmt::format("the text leaves that of the same request alone at byte {}: other arithmetic at another batch size explains its length, not its end", *at);
+    claim.why_not = fmt::format(
+        "the text leaves that of the same request alone at byte {}: other arithmetic at another "
+        "batch size explains its length, not its end",
+        *at);
     return claim;
 }
 

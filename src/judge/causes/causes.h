@@ -1,5 +1,5 @@
-// Every cause as a function; each lives in a file cause_<family>.cc whose first lines say what it needs, what refutes it
-// and what it recommends.
+// Every cause as a function; each lives in a file cause_<family>.cc whose first lines say what it
+// needs, what refutes it and what it recommends.
 #pragma once
 
 #include <optional>

@@ -20,7 +20,9 @@ using answer::Effect;
 constexpr std::array kOrder = {
     // made by us
     CauseTest{"measurement_artefact", measurement_artefact},
-    CauseTest{"cancelled_by_other", cancelled_by_other},  // a stall outlasts any client's patience: why it began comes first
+    CauseTest{
+        "cancelled_by_other",
+        cancelled_by_other},  // a stall outlasts any client's patience: why it began comes first
     CauseTest{"client_deadline", client_deadline},
     CauseTest{"client_idle_timeout", client_idle_timeout},
     CauseTest{"client_cancelled", client_cancelled},
@@ -69,17 +71,20 @@ constexpr std::array kOrder = {
 
 Claim unexplained(const answer::Record& record) {
     Claim claim{answer::Cause::kUnexplained, Confidence::kUnresolved};
-    claim.evidence.push_back({fmt::format("finish reason {}, terminator {}, transport {}", reason_word(record), record.end.terminator ? "seen" : "not seen",
-                                          answer::to_string(record.end.transport)),
-                              {record.request.id},
-                              {},
-                              "end facts"});
+    claim.evidence.push_back(
+        {fmt::format("finish reason {}, terminator {}, transport {}", reason_word(record),
+                     record.end.terminator ? "seen" : "not seen",
+                     answer::to_string(record.end.transport)),
+         {record.request.id},
+         {},
+         "end facts"});
     claim.next = "record the same request at the server's own port and compare the two ends";
     if (is_victim(record)) claim.shortened = true;
     return claim;
 }
 
-/// The first decisive claim; without one the most confident candidate that is a cause of ends at all.
+/// The first decisive claim; without one the most confident candidate that is a cause of ends at
+/// all.
 std::size_t choose(const std::vector<Claim>& claims) {
     for (std::size_t i = 0; i < claims.size(); ++i)
         if (claims[i].decisive) return i;
@@ -89,9 +94,11 @@ std::size_t choose(const std::vector<Claim>& claims) {
 void add_witnesses(Finding& finding, const answer::Record& record, const Context& context) {
     if (context.prompt != nullptr && !context.prompt->check.empty()) {
         if (const auto coverage = coverage_of(record.text, context.prompt->check))
-            finding.coverage = answer::Fact<double>::measured(*coverage, "the prompt's own check on the text");
+            finding.coverage =
+                answer::Fact<double>::measured(*coverage, "the prompt's own check on the text");
         else
-            finding.coverage = answer::Fact<double>::unavailable("the prompt's check could not be run on this text");
+            finding.coverage = answer::Fact<double>::unavailable(
+                "the prompt's check could not be run on this text");
     }
     finding.prefix_of_baseline = prefix_of_baseline(record, context.baselines);
     finding.open_ending = ending_of(record.text).open;
@@ -125,14 +132,19 @@ Conclusion conclude(const answer::Record& record, const Context& context) {
     result.finding.confidence = winner.confidence;
     result.finding.shortened = winner.shortened ? winner.shortened : shortened_by(winner.cause);
     result.finding.evidence = winner.evidence;
-    result.finding.next = winner.next.empty() && !winner.remedies.empty() ? winner.remedies.front().text : winner.next;
+    result.finding.next = winner.next.empty() && !winner.remedies.empty()
+                              ? winner.remedies.front().text
+                              : winner.next;
     result.remedies = winner.remedies;
     for (std::size_t i = 0; i < claims.size(); ++i) {
-        // "Unexplained" and "some error" are what is left when nothing better is known: no alternatives.
-        const bool leftover = claims[i].cause == answer::Cause::kUnexplained || claims[i].cause == answer::Cause::kServerError;
+        // "Unexplained" and "some error" are what is left when nothing better is known: no
+        // alternatives.
+        const bool leftover = claims[i].cause == answer::Cause::kUnexplained ||
+                              claims[i].cause == answer::Cause::kServerError;
         if (i == chosen || claims[i].cause == winner.cause || leftover) continue;
         std::string why = claims[i].why_not;
-        if (why.empty()) why = fmt::format("{} rests on harder evidence", answer::to_string(winner.cause));
+        if (why.empty())
+            why = fmt::format("{} rests on harder evidence", answer::to_string(winner.cause));
         result.finding.alternatives.push_back({claims[i].cause, why});
     }
     add_witnesses(result.finding, record, context);

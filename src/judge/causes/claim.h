@@ -1,7 +1,9 @@
-// One cause speaks about one answer: what it claims, on which evidence, and what the answer's surroundings were.
+// One cause speaks about one answer: what it claims, on which evidence, and what the answer's
+// surroundings were.
 //
-// Every cause is a function Record x Context -> maybe a Claim, in a file of its own. conclude() asks all of them in the
-// order of decision; the first decisive claim is the cause, the others are kept as alternatives.
+// Every cause is a function Record x Context -> maybe a Claim, in a file of its own. conclude()
+// asks all of them in the order of decision; the first decisive claim is the cause, the others are
+// kept as alternatives.
 #pragma once
 
 #include <map>
@@ -17,9 +19,11 @@
 
 namespace fullstop::judge {
 
-/// What surrounds one answer. Everything may be empty; a cause that needs more stays silent or lowers its confidence.
+/// What surrounds one answer. Everything may be empty; a cause that needs more stays silent or
+/// lowers its confidence.
 struct Context {
-    std::vector<const answer::Record*> siblings;   ///< answers of the same arm, phase and level, itself included
+    std::vector<const answer::Record*>
+        siblings;  ///< answers of the same arm, phase and level, itself included
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
     std::vector<const answer::Record*> alone;      ///< every answer of the arm at concurrency 1
     const answer::ServerFacts* server = nullptr;   ///< as it described itself before the load
@@ -51,7 +55,8 @@ struct CauseTest {
     std::optional<Claim> (*claim)(const answer::Record&, const Context&);
 };
 
-/// Transport facts are the hardest evidence, then error objects, then populations, then arithmetic, then the model.
+/// Transport facts are the hardest evidence, then error objects, then populations, then arithmetic,
+/// then the model.
 std::span<const CauseTest> decision_order();
 
 struct Conclusion {
@@ -61,7 +66,8 @@ struct Conclusion {
 
 Conclusion conclude(const answer::Record& record, const Context& context);
 
-/// What conclude() sets when a claim does not say: true for shortened causes, absent for refused and undecided ones.
+/// What conclude() sets when a claim does not say: true for shortened causes, absent for refused
+/// and undecided ones.
 std::optional<bool> shortened_by(answer::Cause cause);
 
 }  // namespace fullstop::judge

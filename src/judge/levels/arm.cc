@@ -25,7 +25,9 @@ struct Tested {
     std::vector<Witness> witnesses;  ///< p corrected
 };
 
-stats::Count count(std::size_t events, std::size_t total) { return {static_cast<std::int64_t>(events), static_cast<std::int64_t>(total)}; }
+stats::Count count(std::size_t events, std::size_t total) {
+    return {static_cast<std::int64_t>(events), static_cast<std::int64_t>(total)};
+}
 
 std::vector<const Judged*> defects_of(const std::vector<const Judged*>& losses) {
     std::vector<const Judged*> defects;
@@ -42,10 +44,12 @@ void correct(std::vector<Tested>& levels, const Get& get) {
     for (std::size_t i = 0; i < levels.size(); ++i) get(levels[i]) = adjusted[i];
 }
 
-std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<BaselineCut>& cut, std::vector<LevelJudgement>& numbers) {
+std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<BaselineCut>& cut,
+                                std::vector<LevelJudgement>& numbers) {
     std::vector<Tested> tested;
     const Level* baseline = answers.baseline();
-    const auto before = baseline != nullptr ? load_losses(*baseline, cut) : std::vector<const Judged*>{};
+    const auto before =
+        baseline != nullptr ? load_losses(*baseline, cut) : std::vector<const Judged*>{};
     const std::size_t alone = baseline != nullptr ? telling_answers(*baseline) : 0;
     for (std::size_t i = 0; i < answers.levels.size(); ++i) {
         const Level& level = answers.levels[i];
@@ -54,8 +58,10 @@ std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<B
         test.level = &level;
         test.losses = load_losses(level, cut);
         test.defects = defects_of(test.losses);
-        test.p_losses = stats::fisher_greater(count(test.losses.size(), telling_answers(level)), count(before.size(), alone));
-        test.p_defects = stats::fisher_greater(count(test.defects.size(), telling_answers(level)), count(defects_of(before).size(), alone));
+        test.p_losses = stats::fisher_greater(count(test.losses.size(), telling_answers(level)),
+                                              count(before.size(), alone));
+        test.p_defects = stats::fisher_greater(count(test.defects.size(), telling_answers(level)),
+                                               count(defects_of(before).size(), alone));
         if (numbers[i].paired_length) test.p_length = numbers[i].paired_length->p;
         if (baseline != nullptr) test.witnesses = witnesses(level, *baseline);
         tested.push_back(std::move(test));
@@ -64,11 +70,14 @@ std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<B
     correct(tested, [](Tested& t) -> double& { return t.p_defects; });
     correct(tested, [](Tested& t) -> double& { return t.p_length; });
     for (std::size_t w = 0; w < 3; ++w)
-        if (baseline != nullptr) correct(tested, [w](Tested& t) -> double& { return t.witnesses[w].p; });
+        if (baseline != nullptr)
+            correct(tested, [w](Tested& t) -> double& { return t.witnesses[w].p; });
     return tested;
 }
 
-bool significant(double p, std::size_t victims) { return p < kAlpha && static_cast<std::int64_t>(victims) >= kLeastVictims; }
+bool significant(double p, std::size_t victims) {
+    return p < kAlpha && static_cast<std::int64_t>(victims) >= kLeastVictims;
+}
 
 const Witness* rising(const Tested& test) {
     // Three witnesses are asked at once.
@@ -77,23 +86,29 @@ const Witness* rising(const Tested& test) {
     return nullptr;
 }
 
-std::string counts(const std::vector<const Judged*>& losses, const Level& level, std::size_t alone, std::size_t alone_total, double p) {
-    return fmt::format("{} of {} answers were lost at {} users, {} of {} alone (Fisher's exact test, corrected: p = {:.2g})", losses.size(),
-                       telling_answers(level), level.concurrency, alone, alone_total, p);
+std::string counts(const std::vector<const Judged*>& losses, const Level& level, std::size_t alone,
+                   std::size_t alone_total, double p) {
+    return fmt::format(
+        "{} of {} answers were lost at {} users, {} of {} alone (Fisher's exact test, corrected: p "
+        "= {:.2g})",
+        losses.size(), telling_answers(level), level.concurrency, alone, alone_total, p);
 }
 
 /// Steps 1 to 5 of 10.5 for one level.
-void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answers, const std::optional<BaselineCut>& cut) {
+void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answers,
+            const std::optional<BaselineCut>& cut) {
     const Level& level = *test.level;
     const Level* baseline = answers.baseline();
     const std::size_t alone_total = baseline != nullptr ? telling_answers(*baseline) : 0;
     const std::size_t alone = baseline != nullptr ? load_losses(*baseline, cut).size() : 0;
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
     result.p_cut = test.p_losses;
-    if (significant(test.p_defects, test.defects.size()) || significant(test.p_losses, test.losses.size())) {
+    if (significant(test.p_defects, test.defects.size()) ||
+        significant(test.p_losses, test.losses.size())) {
         const bool defect = significant(test.p_defects, test.defects.size());
         result.verdict = defect ? Verdict::kServingDefect : Verdict::kPolicy;
-        result.why = counts(test.losses, level, alone, alone_total, defect ? test.p_defects : test.p_losses);
+        result.why =
+            counts(test.losses, level, alone, alone_total, defect ? test.p_defects : test.p_losses);
         return;
     }
     if (const Witness* witness = rising(test)) {
@@ -102,31 +117,41 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         return;
     }
     if (cut) {
-        result.verdict = is_policy(cut->victims.front()->conclusion.finding) ? Verdict::kPolicy : Verdict::kServingDefect;
+        result.verdict = is_policy(cut->victims.front()->conclusion.finding)
+                             ? Verdict::kPolicy
+                             : Verdict::kServingDefect;
         result.why = "cut as one user alone is; load adds nothing";
         return;
     }
     if (static_cast<double>(result.failed) > 0.1 * static_cast<double>(result.answers)) {
-        result.why = fmt::format("{} of {} answers were lost to the measurement itself", result.failed, result.answers);
+        result.why = fmt::format("{} of {} answers were lost to the measurement itself",
+                                 result.failed, result.answers);
         return;
     }
-    const auto gone = std::ranges::find_if(level.answers, [&](const Judged& answer) { return answer.caused_at != level.concurrency; });
+    const auto gone = std::ranges::find_if(
+        level.answers, [&](const Judged& answer) { return answer.caused_at != level.concurrency; });
     if (gone != level.answers.end()) {
-        result.why = fmt::format("not measured: the server had died at {} users and refused what came after", gone->caused_at);
+        result.why =
+            fmt::format("not measured: the server had died at {} users and refused what came after",
+                        gone->caused_at);
         return;
     }
     if (!test.losses.empty()) {
-        result.why = counts(test.losses, level, alone, alone_total, test.p_losses) + ": too few to tell from chance";
+        result.why = counts(test.losses, level, alone, alone_total, test.p_losses) +
+                     ": too few to tell from chance";
         return;
     }
     if (pairs < kLeastPairs) {
-        result.why = fmt::format("only {} pairs of the same prompt and seed, {} are needed", pairs, kLeastPairs);
+        result.why = fmt::format("only {} pairs of the same prompt and seed, {} are needed", pairs,
+                                 kLeastPairs);
         return;
     }
     if (test.p_length < kAlpha) {
         result.verdict = Verdict::kSamplingVariance;
-        result.why = fmt::format("lengths changed by a factor of {:.2f} (p = {:.2g}), but every answer ended by itself: other text, not a cut",
-                                 result.paired_length->median_ratio, test.p_length);
+        result.why = fmt::format(
+            "lengths changed by a factor of {:.2f} (p = {:.2g}), but every answer ended by itself: "
+            "other text, not a cut",
+            result.paired_length->median_ratio, test.p_length);
         return;
     }
     if (const auto slower = slowdown(level, *baseline)) {
@@ -140,8 +165,12 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
 
 void decide_baseline(LevelJudgement& result, const std::optional<BaselineCut>& cut) {
     if (cut) {
-        result.verdict = is_policy(cut->victims.front()->conclusion.finding) ? Verdict::kPolicy : Verdict::kServingDefect;
-        result.why = fmt::format("{} of {} answers of one user alone are cut: {}", cut->victims.size(), result.answers, answer::to_string(cut->cause.cause));
+        result.verdict = is_policy(cut->victims.front()->conclusion.finding)
+                             ? Verdict::kPolicy
+                             : Verdict::kServingDefect;
+        result.why =
+            fmt::format("{} of {} answers of one user alone are cut: {}", cut->victims.size(),
+                        result.answers, answer::to_string(cut->cause.cause));
         return;
     }
     result.verdict = Verdict::kUnaffected;
@@ -149,7 +178,8 @@ void decide_baseline(LevelJudgement& result, const std::optional<BaselineCut>& c
 }
 
 /// The victims that explain a verdict at this level: by label, else by witness.
-std::vector<const Judged*> victims_of(const Tested& test, Verdict verdict, const std::optional<BaselineCut>& cut) {
+std::vector<const Judged*> victims_of(const Tested& test, Verdict verdict,
+                                      const std::optional<BaselineCut>& cut) {
     if (verdict == Verdict::kServingDefect && !test.defects.empty()) return test.defects;
     if (!test.losses.empty()) return test.losses;
     if (const Witness* witness = rising(test)) return witness->answers;
@@ -165,9 +195,12 @@ std::string drift_of(const ArmAnswers& answers) {
         ++(late ? after : before);
         if (is_loss(answer)) ++(late ? after_lost : before_lost);
     }
-    if (significant(stats::fisher_greater(count(after_lost, after), count(before_lost, before)), after_lost))
-        return fmt::format("the baseline after the load loses {} of {} answers, the one before {} of {}: the server is not the same any more", after_lost,
-                           after, before_lost, before);
+    if (significant(stats::fisher_greater(count(after_lost, after), count(before_lost, before)),
+                    after_lost))
+        return fmt::format(
+            "the baseline after the load loses {} of {} answers, the one before {} of {}: the "
+            "server is not the same any more",
+            after_lost, after, before_lost, before);
     if (const auto slower = drift(*baseline)) return slower->text;
     return {};
 }
@@ -182,20 +215,27 @@ const Level* ArmAnswers::baseline() const {
 std::int64_t answers_until_firm(const ArmAnswers& answers) {
     const Level* baseline = answers.baseline();
     if (baseline == nullptr) return 0;
-    const auto loaded = std::ranges::count_if(answers.levels, [](const Level& level) { return level.concurrency > 1; });
+    const auto loaded = std::ranges::count_if(
+        answers.levels, [](const Level& level) { return level.concurrency > 1; });
     std::int64_t more = 0;
     // The first of Holm's steps is the hardest: all levels must pass it to be safe.
     const double alpha = kAlpha / static_cast<double>(std::max<std::ptrdiff_t>(1, loaded));
-    std::map<std::int64_t, std::int64_t> known;  // levels are of one size as a rule, and the search is not free
+    std::map<std::int64_t, std::int64_t>
+        known;  // levels are of one size as a rule, and the search is not free
     for (const Level& level : answers.levels) {
         if (level.concurrency == 1 || level.answers.empty()) continue;
-        const auto now = static_cast<std::int64_t>(std::max<std::size_t>(1, telling_answers(level)));
+        const auto now =
+            static_cast<std::int64_t>(std::max<std::size_t>(1, telling_answers(level)));
         if (known.contains(now)) continue;
-        const double share = static_cast<double>(telling_answers(*baseline)) / static_cast<double>(now);
-        constexpr std::int64_t kEnough = 2000;  // the search ends where the power is 1 for any alpha in use
+        const double share =
+            static_cast<double>(telling_answers(*baseline)) / static_cast<double>(now);
+        constexpr std::int64_t kEnough =
+            2000;  // the search ends where the power is 1 for any alpha in use
         std::int64_t total = now;
         while (total < kEnough &&
-               stats::fisher_power(total, static_cast<std::int64_t>(std::floor(share * static_cast<double>(total))), kRateToSee, alpha, kLeastVictims) < kPower)
+               stats::fisher_power(
+                   total, static_cast<std::int64_t>(std::floor(share * static_cast<double>(total))),
+                   kRateToSee, alpha, kLeastVictims) < kPower)
             ++total;
         known[now] = total - now;
         more = std::max(more, total - now);
@@ -208,7 +248,8 @@ ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
     result.name = answers.name;
     result.url = answers.url;
     const auto cut = baseline_cut(answers.baseline());
-    for (const Level& level : answers.levels) result.levels.push_back(measure(level, run, answers.name));
+    for (const Level& level : answers.levels)
+        result.levels.push_back(measure(level, run, answers.name));
     const std::vector<Tested> tested = test_levels(answers, cut, result.levels);
     const std::string drifted = drift_of(answers);
     Reasons reasons;
@@ -229,7 +270,8 @@ ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
             level.verdict = Verdict::kInconclusive;
             level.why = drifted;
         }
-        if (level.verdict >= Verdict::kPolicy) reasons.victims[level.concurrency] = victims_of(*test, level.verdict, cut);
+        if (level.verdict >= Verdict::kPolicy)
+            reasons.victims[level.concurrency] = victims_of(*test, level.verdict, cut);
         ++test;
     }
     result.verdict = sum_up(result.levels, reasons, run);

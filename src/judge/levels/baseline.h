@@ -1,5 +1,5 @@
-// Is the baseline itself cut? Then the levels are compared for what comes on top of it, and the baseline has a verdict of
-// its own: a policy (or a defect) from one user on.
+// Is the baseline itself cut? Then the levels are compared for what comes on top of it, and the
+// baseline has a verdict of its own: a policy (or a defect) from one user on.
 #pragma once
 
 #include <optional>

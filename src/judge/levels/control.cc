@@ -14,16 +14,20 @@ using answer::Cause;
 using answer::Confidence;
 using answer::Layer;
 
-bool nameless(const Finding& finding) { return finding.cause == Cause::kConnectionBroken || finding.cause == Cause::kUnexplained; }
+bool nameless(const Finding& finding) {
+    return finding.cause == Cause::kConnectionBroken || finding.cause == Cause::kUnexplained;
+}
 
 std::int64_t nameless_count(const Level& level) {
-    return std::ranges::count_if(level.answers, [](const Judged& answer) { return nameless(answer.conclusion.finding); });
+    return std::ranges::count_if(
+        level.answers, [](const Judged& answer) { return nameless(answer.conclusion.finding); });
 }
 
 void place_at_gateway(Judged& answer, const Level& control) {
     Finding& finding = answer.conclusion.finding;
     if (!nameless(finding)) return;
-    finding.evidence.push_back({fmt::format("in the control arm none of {} answers at {} users ends so: it is made between client and server",
+    finding.evidence.push_back({fmt::format("in the control arm none of {} answers at {} users "
+                                            "ends so: it is made between client and server",
                                             control.answers.size(), control.concurrency),
                                 {},
                                 {},
@@ -41,7 +45,10 @@ const Level* level_of(const ArmAnswers& arm, int concurrency) {
     return found == arm.levels.end() ? nullptr : &*found;
 }
 
-std::string users(const Judgement& judgement) { return judgement.from_concurrency ? fmt::format(" from {} on", *judgement.from_concurrency) : std::string(); }
+std::string users(const Judgement& judgement) {
+    return judgement.from_concurrency ? fmt::format(" from {} on", *judgement.from_concurrency)
+                                      : std::string();
+}
 
 }  // namespace
 
@@ -49,9 +56,16 @@ void compare_with_control(std::vector<ArmAnswers>& arms) {
     if (arms.size() < 2 || arms[0].name != "deployed" || arms[1].url == arms[0].url) return;
     for (Level& level : arms[0].levels) {
         const Level* control = level_of(arms[1], level.concurrency);
-        if (control == nullptr || static_cast<std::int64_t>(control->answers.size()) < kLeastPairs || nameless_count(*control) > 0) continue;
-        const stats::Count here{nameless_count(level), static_cast<std::int64_t>(level.answers.size())};
-        if (here.events < kLeastVictims || stats::fisher_greater(here, {0, static_cast<std::int64_t>(control->answers.size())}) >= kAlpha) continue;
+        if (control == nullptr ||
+            static_cast<std::int64_t>(control->answers.size()) < kLeastPairs ||
+            nameless_count(*control) > 0)
+            continue;
+        const stats::Count here{nameless_count(level),
+                                static_cast<std::int64_t>(level.answers.size())};
+        if (here.events < kLeastVictims ||
+            stats::fisher_greater(here, {0, static_cast<std::int64_t>(control->answers.size())}) >=
+                kAlpha)
+            continue;
         for (Judged& answer : level.answers) place_at_gateway(answer, *control);
     }
 }
@@ -59,7 +73,8 @@ void compare_with_control(std::vector<ArmAnswers>& arms) {
 void add_control(RunJudgement& run) {
     if (run.arms.size() < 2 || run.arms.front().name != "deployed") {
         if (!run.arms.empty() && run.verdict.value >= Verdict::kPolicy)
-            run.verdict.missing.push_back("a control arm: what a gateway does cannot be told from what the server does");
+            run.verdict.missing.push_back(
+                "a control arm: what a gateway does cannot be told from what the server does");
         return;
     }
     const ArmJudgement &deployed = run.arms[0], &control = run.arms[1];
@@ -67,24 +82,28 @@ void add_control(RunJudgement& run) {
     Judgement& verdict = run.verdict;
     if (verdict.value < Verdict::kPolicy) {
         if (control.verdict.value >= Verdict::kPolicy)
-            verdict.headline += fmt::format(" The control arm alone is cut{}: {}", users(control.verdict), control.verdict.headline);
+            verdict.headline += fmt::format(" The control arm alone is cut{}: {}",
+                                            users(control.verdict), control.verdict.headline);
         return;
     }
     if (!separate) {
         verdict.headline += control.verdict.value >= Verdict::kPolicy
-                                ? " The control arm on the same URL shows it too; gateway and server cannot be told apart without --control."
+                                ? " The control arm on the same URL shows it too; gateway and "
+                                  "server cannot be told apart without --control."
                                 : " The control arm on the same URL does not show it.";
         return;
     }
     if (control.verdict.value >= Verdict::kPolicy && control.verdict.cause == verdict.cause)
         verdict.headline += " It stays without the gateway: the server does it.";
     else if (control.verdict.value >= Verdict::kPolicy)
-        verdict.headline += fmt::format(" Without the gateway answers are cut for another reason: {}.",
-                                        control.verdict.cause ? answer::to_string(*control.verdict.cause) : "unexplained");
+        verdict.headline += fmt::format(
+            " Without the gateway answers are cut for another reason: {}.",
+            control.verdict.cause ? answer::to_string(*control.verdict.cause) : "unexplained");
     else if (control.verdict.value == Verdict::kInconclusive)
         verdict.headline += " The control arm is not decided.";
     else
-        verdict.headline += " It disappears without the gateway: a gateway or a policy makes it, not the server.";
+        verdict.headline +=
+            " It disappears without the gateway: a gateway or a policy makes it, not the server.";
     verdict.evidence.push_back({"control arm: " + control.verdict.headline, {}, {}, control.url});
 }
 

@@ -1,5 +1,5 @@
-// What the control arm adds: a loss that disappears past the gateway is made by the gateway or a policy; one that stays is
-// the server's own.
+// What the control arm adds: a loss that disappears past the gateway is made by the gateway or a
+// policy; one that stays is the server's own.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace fullstop::judge {
 
-/// With a control arm of its own URL: losses of the deployed arm that name no maker (a broken connection, an end nobody
-/// explains) and do not occur in the control arm at the same level are placed at the gateway.
+/// With a control arm of its own URL: losses of the deployed arm that name no maker (a broken
+/// connection, an end nobody explains) and do not occur in the control arm at the same level are
+/// placed at the gateway.
 void compare_with_control(std::vector<ArmAnswers>& arms);
 
 /// Says in the run's verdict what the control arm shows.

@@ -31,18 +31,24 @@ std::vector<std::string> ids(const std::vector<const Judged*>& answers) {
 }
 
 void add_evidence(Judgement& judgement, Evidence evidence) {
-    const bool known = std::ranges::any_of(judgement.evidence, [&](const Evidence& other) { return other.text == evidence.text; });
-    if (!known && judgement.evidence.size() < kEvidence) judgement.evidence.push_back(std::move(evidence));
+    const bool known = std::ranges::any_of(
+        judgement.evidence, [&](const Evidence& other) { return other.text == evidence.text; });
+    if (!known && judgement.evidence.size() < kEvidence)
+        judgement.evidence.push_back(std::move(evidence));
 }
 
 void add_remedies(Judgement& judgement, const std::vector<Remedy>& remedies) {
     for (const Remedy& remedy : remedies)
-        if (std::ranges::none_of(judgement.remedies, [&](const Remedy& other) { return other.text == remedy.text; })) judgement.remedies.push_back(remedy);
+        if (std::ranges::none_of(judgement.remedies,
+                                 [&](const Remedy& other) { return other.text == remedy.text; }))
+            judgement.remedies.push_back(remedy);
 }
 
 bool contains_counter(const Judged& answer) {
-    return std::ranges::any_of(answer.conclusion.finding.alternatives,
-                               [](const Alternative& other) { return other.cause == answer::Cause::kPreempted && contains(other.why_not, "counter"); });
+    return std::ranges::any_of(
+        answer.conclusion.finding.alternatives, [](const Alternative& other) {
+            return other.cause == answer::Cause::kPreempted && contains(other.why_not, "counter");
+        });
 }
 
 /// The victim with the most to say of this cause: most evidence, then most remedies.
@@ -51,22 +57,29 @@ const Judged* best_of(const std::vector<const Judged*>& victims, answer::Cause c
     for (const Judged* victim : victims) {
         const auto& conclusion = victim->conclusion;
         if (conclusion.finding.cause != cause) continue;
-        if (best == nullptr || conclusion.finding.evidence.size() > best->conclusion.finding.evidence.size()) best = victim;
+        if (best == nullptr ||
+            conclusion.finding.evidence.size() > best->conclusion.finding.evidence.size())
+            best = victim;
     }
     return best;
 }
 
-/// A cut that no answer labels: the cause is what a candidate of several victims names, else unexplained.
+/// A cut that no answer labels: the cause is what a candidate of several victims names, else
+/// unexplained.
 CauseCount unlabelled(const std::vector<const Judged*>& victims) {
     std::map<answer::Cause, std::int64_t> named;
     for (const Judged* victim : victims)
-        for (const Alternative& alternative : victim->conclusion.finding.alternatives) ++named[alternative.cause];
+        for (const Alternative& alternative : victim->conclusion.finding.alternatives)
+            ++named[alternative.cause];
     const auto pool = named.find(answer::Cause::kKvPoolExhausted);
-    if (pool != named.end() && pool->second >= 2) return {pool->first, answer::entry(pool->first).layer, pool->second, Confidence::kStrong};
-    return {answer::Cause::kUnexplained, answer::Layer::kUnknown, static_cast<std::int64_t>(victims.size()), Confidence::kUnresolved};
+    if (pool != named.end() && pool->second >= 2)
+        return {pool->first, answer::entry(pool->first).layer, pool->second, Confidence::kStrong};
+    return {answer::Cause::kUnexplained, answer::Layer::kUnknown,
+            static_cast<std::int64_t>(victims.size()), Confidence::kUnresolved};
 }
 
-void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& levels, const Reasons& reasons) {
+void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& levels,
+                  const Reasons& reasons) {
     int highest = 0;
     std::vector<const Judged*> all;
     for (const LevelJudgement& level : levels) {
@@ -75,7 +88,8 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
         const auto& victims = reasons.victims.at(level.concurrency);
         all.insert(all.end(), victims.begin(), victims.end());
         highest = std::max(highest, level.concurrency);
-        add_evidence(judgement, {level.why, ids(victims), static_cast<double>(victims.size()), fmt::format("level {}", level.concurrency)});
+        add_evidence(judgement, {level.why, ids(victims), static_cast<double>(victims.size()),
+                                 fmt::format("level {}", level.concurrency)});
     }
     std::vector<const Judged*> labelled;
     for (const Judged* victim : all)
@@ -89,7 +103,8 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
         const Judged* best = best_of(victims, main.cause);
         if (best == nullptr && !victims.empty()) best = victims.front();
         if (best == nullptr) continue;
-        for (const Evidence& evidence : best->conclusion.finding.evidence) add_evidence(judgement, evidence);
+        for (const Evidence& evidence : best->conclusion.finding.evidence)
+            add_evidence(judgement, evidence);
         if (concurrency == highest) {
             add_remedies(judgement, best->conclusion.remedies);
             judgement.next = best->conclusion.finding.next;
@@ -97,16 +112,21 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
     }
 }
 
-std::string loss_headline(const Judgement& judgement, const std::vector<LevelJudgement>& levels, const Reasons& reasons) {
+std::string loss_headline(const Judgement& judgement, const std::vector<LevelJudgement>& levels,
+                          const Reasons& reasons) {
     const int from = *judgement.from_concurrency;
     const LevelJudgement& top =
-        *std::ranges::max_element(levels, {}, [&](const LevelJudgement& level) { return level.verdict == judgement.value ? level.concurrency : 0; });
+        *std::ranges::max_element(levels, {}, [&](const LevelJudgement& level) {
+            return level.verdict == judgement.value ? level.concurrency : 0;
+        });
     const auto victims = reasons.victims.at(top.concurrency).size();
     const std::string what = spoken(*judgement.cause);
     if (from == 1)
-        return fmt::format("Answers are cut from one user on: {} ({} of {} answers at {} {}).", what, victims, top.answers, top.concurrency,
+        return fmt::format("Answers are cut from one user on: {} ({} of {} answers at {} {}).",
+                           what, victims, top.answers, top.concurrency,
                            top.concurrency == 1 ? "user" : "users");
-    return fmt::format("Answers are cut from {} users on: {} ({} of {} answers at {} users).", from, what, victims, top.answers, top.concurrency);
+    return fmt::format("Answers are cut from {} users on: {} ({} of {} answers at {} users).", from,
+                       what, victims, top.answers, top.concurrency);
 }
 
 void note_pauses(Judgement& judgement, const ArmAnswers& arm) {
@@ -115,8 +135,9 @@ void note_pauses(Judgement& judgement, const ArmAnswers& arm) {
     for (const Level& level : arm.levels)
         for (const Judged& answer : level.answers) {
             records.push_back(answer.record);
-            const bool named =
-                std::ranges::any_of(answer.conclusion.finding.alternatives, [](const Alternative& other) { return other.cause == answer::Cause::kPreempted; });
+            const bool named = std::ranges::any_of(
+                answer.conclusion.finding.alternatives,
+                [](const Alternative& other) { return other.cause == answer::Cause::kPreempted; });
             if (!named) continue;
             paused.push_back(answer.record);
             counted = counted || contains_counter(answer);
@@ -124,39 +145,55 @@ void note_pauses(Judgement& judgement, const ArmAnswers& arm) {
     if (paused.empty()) return;
     std::vector<std::string> hit;
     const std::string limits = idle_limits_that_would_cut(records, &hit);
-    add_evidence(judgement, {fmt::format("preempted: {} answers paused and went on, which shortens nothing{}{}", paused.size(),
-                                         counted ? "; the server's preemption counter moved" : "",
-                                         limits.empty() ? std::string() : "; idle time-outs that would have cut them: " + limits),
-                             hit, static_cast<double>(paused.size()), "gaps"});
+    add_evidence(
+        judgement,
+        {fmt::format("preempted: {} answers paused and went on, which shortens nothing{}{}",
+                     paused.size(), counted ? "; the server's preemption counter moved" : "",
+                     limits.empty() ? std::string()
+                                    : "; idle time-outs that would have cut them: " + limits),
+         hit, static_cast<double>(paused.size()), "gaps"});
 }
 
 void explain_rest(Judgement& judgement, const LevelJudgement& level, const Reasons& reasons) {
     const int users = level.concurrency;
     switch (judgement.value) {
-        case Verdict::kUnaffected: judgement.headline = fmt::format("Nothing was shortened and nothing slower, up to {} users.", users); break;
+        case Verdict::kUnaffected:
+            judgement.headline =
+                fmt::format("Nothing was shortened and nothing slower, up to {} users.", users);
+            break;
         case Verdict::kLatencyOnly:
-            judgement.headline = fmt::format("Nothing was shortened: answers only come slower ({} at {} users).", level.why, users);
+            judgement.headline =
+                fmt::format("Nothing was shortened: answers only come slower ({} at {} users).",
+                            level.why, users);
             break;
         case Verdict::kSamplingVariance:
-            judgement.headline =
-                fmt::format("Nothing was cut: answers differ in length at {} users because the texts differ, and all ended by themselves.", users);
+            judgement.headline = fmt::format(
+                "Nothing was cut: answers differ in length at {} users because the texts differ, "
+                "and all ended by themselves.",
+                users);
             judgement.cause = answer::Cause::kNumericDivergence;
             judgement.layer = answer::Layer::kModel;
             judgement.confidence = Confidence::kWeak;
             judgement.next =
-                "repeat in fp32 or with a batch-invariant mode, at temperature 0 and with more seeds: with equal arithmetic the lengths must agree";
+                "repeat in fp32 or with a batch-invariant mode, at temperature 0 and with more "
+                "seeds: with equal arithmetic the lengths must agree";
             break;
         default:
             judgement.headline = fmt::format("Not decided: {}.", level.why);
             judgement.missing.push_back(level.why);
-            judgement.next = reasons.drift.empty() ? "more answers per level: --repeat, or more prompts" : "measure again on a machine that does nothing else";
+            judgement.next = reasons.drift.empty()
+                                 ? "more answers per level: --repeat, or more prompts"
+                                 : "measure again on a machine that does nothing else";
     }
     add_evidence(judgement, {level.why, {}, {}, fmt::format("level {}", users)});
 }
 
-/// Nothing is cut by it, but the answer is one to another question: it leads the report of a run without losses.
+/// Nothing is cut by it, but the answer is one to another question: it leads the report of a run
+/// without losses.
 void note_dropped_prompts(Judgement& judgement, const ArmAnswers& arm) {
-    const auto dropped = [](const Judged& answer) { return answer.conclusion.finding.cause == answer::Cause::kPromptTruncated; };
+    const auto dropped = [](const Judged& answer) {
+        return answer.conclusion.finding.cause == answer::Cause::kPromptTruncated;
+    };
     const Level* last = nullptr;
     int from = 0;
     for (const Level& level : arm.levels) {
@@ -174,15 +211,19 @@ void note_dropped_prompts(Judgement& judgement, const ArmAnswers& arm) {
     judgement.from_concurrency = from;
     judgement.next = conclusion.finding.next;
     add_remedies(judgement, conclusion.remedies);
-    judgement.headline = fmt::format("No answer was cut, but from {} users on {} ({} of {} answers at {} users): those answer another question.", from,
-                                     spoken(*judgement.cause), std::ranges::count_if(last->answers, dropped), last->answers.size(), last->concurrency);
+    judgement.headline = fmt::format(
+        "No answer was cut, but from {} users on {} ({} of {} answers at {} users): those answer "
+        "another question.",
+        from, spoken(*judgement.cause), std::ranges::count_if(last->answers, dropped),
+        last->answers.size(), last->concurrency);
 }
 
 }  // namespace
 
 std::string spoken(answer::Cause cause) { return std::string(answer::entry(cause).meaning); }
 
-Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons, const answer::Run& run) {
+Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons,
+                 const answer::Run& run) {
     Judgement judgement;
     const bool measured = reasons.arm->baseline() != nullptr;
     std::vector<LevelJudgement> loaded;
@@ -190,12 +231,14 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
         if (level.concurrency > 1 || level.verdict >= Verdict::kPolicy) loaded.push_back(level);
     const LevelJudgement* decisive = worst(loaded);
     if (decisive == nullptr) {
-        judgement.headline = measured ? "Not decided: only one user was measured." : "Not decided: no answer was measured.";
+        judgement.headline = measured ? "Not decided: only one user was measured."
+                                      : "Not decided: no answer was measured.";
         judgement.missing.push_back(measured ? "a level above one user" : "answers");
         return judgement;
     }
     judgement.value = decisive->verdict;
-    judgement.firm = judgement.value >= Verdict::kPolicy || (reasons.more == 0 && judgement.value != Verdict::kInconclusive);
+    judgement.firm = judgement.value >= Verdict::kPolicy ||
+                     (reasons.more == 0 && judgement.value != Verdict::kInconclusive);
     if (judgement.value >= Verdict::kPolicy) {
         explain_loss(judgement, levels, reasons);
         judgement.headline = loss_headline(judgement, levels, reasons);
@@ -204,7 +247,10 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
         for (const LevelJudgement& level : loaded)
             if (level.verdict == judgement.value) decisive = &level;
         explain_rest(judgement, *decisive, reasons);
-        if (reasons.more > 0) judgement.missing.push_back(fmt::format("{} more answers per level, to see a cut rate of 10 % with 80 % power", reasons.more));
+        if (reasons.more > 0)
+            judgement.missing.push_back(
+                fmt::format("{} more answers per level, to see a cut rate of 10 % with 80 % power",
+                            reasons.more));
     }
     if (!measured) judgement.missing.push_back("a baseline of one user alone");
     note_pauses(judgement, *reasons.arm);

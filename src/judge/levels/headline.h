@@ -1,5 +1,5 @@
-// From the levels of one arm to one judgement: the worst verdict, its cause, evidence, remedies with numbers, what is
-// missing, and a sentence for people.
+// From the levels of one arm to one judgement: the worst verdict, its cause, evidence, remedies
+// with numbers, what is missing, and a sentence for people.
 #pragma once
 
 #include <map>
@@ -15,12 +15,14 @@ namespace fullstop::judge {
 /// What stands behind the verdicts of the levels.
 struct Reasons {
     const ArmAnswers* arm = nullptr;
-    std::map<int, std::vector<const Judged*>> victims;  ///< by concurrency, of levels that are policy or serving_defect
-    std::string drift;                                  ///< empty: none
-    std::int64_t more = 0;                              ///< answers per level until firm
+    std::map<int, std::vector<const Judged*>>
+        victims;            ///< by concurrency, of levels that are policy or serving_defect
+    std::string drift;      ///< empty: none
+    std::int64_t more = 0;  ///< answers per level until firm
 };
 
-Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons, const answer::Run& run);
+Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons,
+                 const answer::Run& run);
 
 /// "shared KV cache full" and the like: the cause as the subject of a sentence.
 std::string spoken(answer::Cause cause);

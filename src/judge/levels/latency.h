@@ -1,5 +1,5 @@
-// Slower than alone beyond the baseline's own spread? TTFT, gap between tokens and time per token, each answer against the
-// same (prompt, seed) alone. Says nothing about length.
+// Slower than alone beyond the baseline's own spread? TTFT, gap between tokens and time per token,
+// each answer against the same (prompt, seed) alone. Says nothing about length.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,8 @@ struct Slowdown {
 /// The clearest slowdown, when one is beyond noise.
 std::optional<Slowdown> slowdown(const Level& level, const Level& baseline);
 
-/// The baseline after the load was another one than before: ratio of time per token, when beyond noise.
+/// The baseline after the load was another one than before: ratio of time per token, when beyond
+/// noise.
 std::optional<Slowdown> drift(const Level& baseline);
 
 }  // namespace fullstop::judge

@@ -21,7 +21,8 @@ using answer::Record;
 
 std::optional<Quantiles> quantiles(const std::vector<double>& values) {
     if (values.empty()) return std::nullopt;
-    return Quantiles{stats::quantile(values, 0.5), stats::quantile(values, 0.95), stats::quantile(values, 0.99), stats::quantile(values, 1),
+    return Quantiles{stats::quantile(values, 0.5), stats::quantile(values, 0.95),
+                     stats::quantile(values, 0.99), stats::quantile(values, 1),
                      static_cast<std::int64_t>(values.size())};
 }
 
@@ -51,18 +52,22 @@ void count_fates(LevelJudgement& result, const Level& level) {
             case Fate::kFailed: ++result.failed; break;
         }
     }
-    const std::int64_t whole = result.natural + result.limited, telling = result.answers - result.failed;
+    const std::int64_t whole = result.natural + result.limited,
+                       telling = result.answers - result.failed;
     if (telling == 0) return;
     const auto bounds = stats::clopper_pearson(whole, telling);
-    result.completion_rate = Interval{static_cast<double>(whole) / static_cast<double>(telling), bounds.low, bounds.high};
+    result.completion_rate = Interval{static_cast<double>(whole) / static_cast<double>(telling),
+                                      bounds.low, bounds.high};
 }
 
 void measure_lengths(LevelJudgement& result, const Level& level, std::uint64_t seed) {
     std::vector<double> lengths, coverages;
     for (const Judged& answer : level.answers) {
         if (fate_of(answer) == Fate::kFailed) continue;
-        if (const auto length = answer.record->length_tokens()) lengths.push_back(static_cast<double>(*length));
-        if (answer.conclusion.finding.coverage) coverages.push_back(*answer.conclusion.finding.coverage);
+        if (const auto length = answer.record->length_tokens())
+            lengths.push_back(static_cast<double>(*length));
+        if (answer.conclusion.finding.coverage)
+            coverages.push_back(*answer.conclusion.finding.coverage);
     }
     if (!lengths.empty()) {
         result.output_tokens_p50 = stats::median(lengths);
@@ -75,24 +80,34 @@ void measure_lengths(LevelJudgement& result, const Level& level, std::uint64_t s
     const std::vector<double> ratios = length_log_ratios(level);
     if (level.concurrency == 1 || ratios.empty()) return;
     const auto bounds = stats::median_interval(ratios);
-    result.paired_length = PairedLength{std::exp(stats::median(ratios)), std::exp(bounds.low), std::exp(bounds.high), stats::sign_flip(ratios, seed),
-                                        static_cast<std::int64_t>(ratios.size())};
+    result.paired_length =
+        PairedLength{std::exp(stats::median(ratios)), std::exp(bounds.low), std::exp(bounds.high),
+                     stats::sign_flip(ratios, seed), static_cast<std::int64_t>(ratios.size())};
 }
 
-void measure_server(LevelJudgement& result, const Level& level, const answer::Run& run, const std::string& arm) {
+void measure_server(LevelJudgement& result, const Level& level, const answer::Run& run,
+                    const std::string& arm) {
     const LevelReadings readings = readings_of(run, arm, level.concurrency);
     if (readings.preemptions)
-        result.preemptions = answer::Fact<std::int64_t>::reported(*readings.preemptions, "increases of the server's counter while these answers ran");
-    else if (std::ranges::any_of(run.samples, [](const answer::Sample& sample) { return sample.preemptions.has_value(); }))
-        result.preemptions = answer::Fact<std::int64_t>::unavailable("the server's counter was not read before and after these answers");
+        result.preemptions = answer::Fact<std::int64_t>::reported(
+            *readings.preemptions, "increases of the server's counter while these answers ran");
+    else if (std::ranges::any_of(run.samples, [](const answer::Sample& sample) {
+                 return sample.preemptions.has_value();
+             }))
+        result.preemptions = answer::Fact<std::int64_t>::unavailable(
+            "the server's counter was not read before and after these answers");
     if (readings.free_bytes)
         result.memory_free_bytes_min =
-            answer::Fact<base::Bytes>::measured({static_cast<std::int64_t>(*readings.free_bytes)}, "MemAvailable, smallest of the readings");
+            answer::Fact<base::Bytes>::measured({static_cast<std::int64_t>(*readings.free_bytes)},
+                                                "MemAvailable, smallest of the readings");
     const std::optional<double> used = readings.kv_used;
     const auto server = run.server_before.find(arm);
-    if (used && server != run.server_before.end() && server->second.pool && server->second.kv_bytes_per_token)
+    if (used && server != run.server_before.end() && server->second.pool &&
+        server->second.kv_bytes_per_token)
         result.kv_bytes_peak = answer::Fact<base::Bytes>::derived(
-            {static_cast<std::int64_t>(*used * static_cast<double>((*server->second.pool).count * (*server->second.kv_bytes_per_token).count))},
+            {static_cast<std::int64_t>(
+                *used * static_cast<double>((*server->second.pool).count *
+                                            (*server->second.kv_bytes_per_token).count))},
             "largest share of the pool x pool x bytes per token");
 }
 
@@ -105,7 +120,8 @@ Fate fate_of(const Judged& answer) {
         case Cause::kMeasurementArtefact:
         case Cause::kClientCancelled: return Fate::kFailed;
         case Cause::kTokenLimit: return Fate::kLimited;
-        case Cause::kUnexplained: return looks_natural(*answer.record) ? Fate::kNatural : Fate::kCut;
+        case Cause::kUnexplained:
+            return looks_natural(*answer.record) ? Fate::kNatural : Fate::kCut;
         case Cause::kClientMisread:
         case Cause::kNumericDivergence:
         case Cause::kPromptTruncated: return Fate::kNatural;
@@ -130,46 +146,58 @@ bool is_policy(const Finding& finding) {
         default: break;
     }
     return finding.layer == Layer::kSettings || finding.layer == Layer::kClient ||
-           (finding.layer == Layer::kGateway && finding.cause != Cause::kConnectionBroken && finding.cause != Cause::kUnexplained);
+           (finding.layer == Layer::kGateway && finding.cause != Cause::kConnectionBroken &&
+            finding.cause != Cause::kUnexplained);
 }
 
 bool is_loss(const Judged& answer) {
     const Fate fate = fate_of(answer);
-    return (fate == Fate::kCut || fate == Fate::kRefused) && answer.conclusion.finding.cause != Cause::kRequestRejected &&
+    return (fate == Fate::kCut || fate == Fate::kRefused) &&
+           answer.conclusion.finding.cause != Cause::kRequestRejected &&
            answer.caused_at == answer.record->request.concurrency;
 }
 
 std::size_t telling_answers(const Level& level) {
-    return static_cast<std::size_t>(std::ranges::count_if(level.answers, [](const Judged& answer) { return fate_of(answer) != Fate::kFailed; }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        level.answers, [](const Judged& answer) { return fate_of(answer) != Fate::kFailed; }));
 }
 
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers) {
     std::vector<CauseCount> counts;
     std::map<std::pair<Cause, Layer>, std::vector<Confidence>> confidences;
     for (const Judged* answer : answers)
-        confidences[{answer->conclusion.finding.cause, answer->conclusion.finding.layer}].push_back(answer->conclusion.finding.confidence);
+        confidences[{answer->conclusion.finding.cause, answer->conclusion.finding.layer}].push_back(
+            answer->conclusion.finding.confidence);
     for (auto& [key, values] : confidences) {
         std::ranges::sort(values, std::greater<>());
-        counts.push_back({key.first, key.second, static_cast<std::int64_t>(values.size()), values[(values.size() - 1) / 2]});
+        counts.push_back({key.first, key.second, static_cast<std::int64_t>(values.size()),
+                          values[(values.size() - 1) / 2]});
     }
-    std::ranges::sort(counts, [](const CauseCount& a, const CauseCount& b) { return a.count > b.count || (a.count == b.count && a.cause < b.cause); });
+    std::ranges::sort(counts, [](const CauseCount& a, const CauseCount& b) {
+        return a.count > b.count || (a.count == b.count && a.cause < b.cause);
+    });
     return counts;
 }
 
 std::vector<double> length_log_ratios(const Level& level) {
-    const auto log_length = [](const Record& record) { return std::log(static_cast<double>(std::max<std::int64_t>(1, record.length_tokens().value_or(0)))); };
+    const auto log_length = [](const Record& record) {
+        return std::log(
+            static_cast<double>(std::max<std::int64_t>(1, record.length_tokens().value_or(0))));
+    };
     std::map<std::pair<std::string, std::int64_t>, std::vector<double>> pairs;
     for (std::size_t i = 0; i < level.answers.size(); ++i) {
         const Judged& answer = level.answers[i];
         const Fate fate = fate_of(answer);
-        if (!answer.record->length_tokens() || fate == Fate::kFailed || fate == Fate::kRefused) continue;
+        if (!answer.record->length_tokens() || fate == Fate::kFailed || fate == Fate::kRefused)
+            continue;
         std::vector<double> alone;
         for (const Record* baseline : answer.baselines)
             if (baseline->length_tokens()) alone.push_back(log_length(*baseline));
         if (alone.empty()) continue;
         // Captures carry no prompt id: each is a pair of its own.
         const std::string& id = answer.record->request.prompt_id;
-        pairs[{id.empty() ? std::to_string(i) : id, answer.record->request.seed}].push_back(log_length(*answer.record) - stats::mean(alone));
+        pairs[{id.empty() ? std::to_string(i) : id, answer.record->request.seed}].push_back(
+            log_length(*answer.record) - stats::mean(alone));
     }
     std::vector<double> ratios;
     for (const auto& [pair, values] : pairs) ratios.push_back(stats::mean(values));

@@ -1,4 +1,5 @@
-// One arm at one concurrency: its answers, their conclusions, and the numbers that the tests compare.
+// One arm at one concurrency: its answers, their conclusions, and the numbers that the tests
+// compare.
 #pragma once
 
 #include <map>
@@ -13,7 +14,8 @@ struct Judged {
     const answer::Record* record = nullptr;
     Conclusion conclusion;
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
-    int caused_at = 1;                             ///< concurrency whose load it speaks of: another level's, if the server died there
+    int caused_at =
+        1;  ///< concurrency whose load it speaks of: another level's, if the server died there
 };
 
 struct Level {
@@ -25,18 +27,20 @@ struct Level {
 enum class Fate { kNatural, kLimited, kCut, kRefused, kFailed };
 Fate fate_of(const Judged& answer);
 
-/// The cause is something that somebody set (a cap, a window, a deadline, a queue limit): verdict `policy`; every other
-/// shortening is a `serving_defect`.
+/// The cause is something that somebody set (a cap, a window, a deadline, a queue limit): verdict
+/// `policy`; every other shortening is a `serving_defect`.
 bool is_policy(const Finding& finding);
 
-/// Cut or refused for a reason that counts against the server or its set-up at this level (request_rejected does not: no load
-/// in it; and what a server refuses because it died at another level counts there).
+/// Cut or refused for a reason that counts against the server or its set-up at this level
+/// (request_rejected does not: no load in it; and what a server refuses because it died at another
+/// level counts there).
 bool is_loss(const Judged& answer);
 
 /// Answers that say something: all but those that the measurement itself lost.
 std::size_t telling_answers(const Level& level);
 
-/// Causes of losses, most frequent first. A count's confidence is what at least half of its answers reach.
+/// Causes of losses, most frequent first. A count's confidence is what at least half of its answers
+/// reach.
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers);
 
 /// The numbers of the level against the arm's baseline; verdict, why and p_cut are left to the arm.

@@ -24,26 +24,31 @@ std::optional<base::Duration> last_sign(const Record& record) {
 Outages outages_of(const Group& answers) {
     Group broken, refused;
     for (const Record* record : answers) {
-        if (transport_broken(*record) && !record->end.error && is_timed(*record)) broken.push_back(record);
-        if (record->end.transport == answer::Transport::kRefused && record->timeline.started) refused.push_back(record);
+        if (transport_broken(*record) && !record->end.error && is_timed(*record))
+            broken.push_back(record);
+        if (record->end.transport == answer::Transport::kRefused && record->timeline.started)
+            refused.push_back(record);
     }
     // Was anything answered after the break, of all that had been asked before the refusal?
     const auto alive = [&](const Record& broke, const Record& refusal) {
         return std::ranges::any_of(answers, [&](const Record* other) {
             const auto sign = last_sign(*other);
-            return sign && *sign > *broke.timeline.ended + kSimultaneous && other->timeline.started && *other->timeline.started < *refusal.timeline.started;
+            return sign && *sign > *broke.timeline.ended + kSimultaneous &&
+                   other->timeline.started && *other->timeline.started < *refusal.timeline.started;
         });
     };
     Outages outages;
     for (const Record* refusal : refused) {
         const Record* death = nullptr;
         for (const Record* broke : broken)
-            if (*broke->timeline.ended <= *refusal->timeline.started + kSimultaneous && (death == nullptr || *broke->timeline.ended > *death->timeline.ended))
+            if (*broke->timeline.ended <= *refusal->timeline.started + kSimultaneous &&
+                (death == nullptr || *broke->timeline.ended > *death->timeline.ended))
                 death = broke;
         if (death == nullptr || alive(*death, *refusal)) continue;
         outages[refusal] = death->request.concurrency;
         for (const Record* broke : broken)
-            if (*broke->timeline.ended <= *death->timeline.ended && *death->timeline.ended - *broke->timeline.ended <= kSimultaneous)
+            if (*broke->timeline.ended <= *death->timeline.ended &&
+                *death->timeline.ended - *broke->timeline.ended <= kSimultaneous)
                 outages[broke] = death->request.concurrency;
     }
     return outages;

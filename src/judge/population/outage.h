@@ -1,6 +1,7 @@
-// A server that died: answers broke, and the connections tried after that were refused, while nothing that it had begun
-// before was answered any more. The refusals belong to the concurrency at which it died, however late and at whatever
-// level they were seen. Refuted by any answer that went on between the break and the refusal.
+// A server that died: answers broke, and the connections tried after that were refused, while
+// nothing that it had begun before was answered any more. The refusals belong to the concurrency at
+// which it died, however late and at whatever level they were seen. Refuted by any answer that went
+// on between the break and the refusal.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// Deaths of servers belong to the concurrency under which they happened; a server that goes on answering has not died.
+// Deaths of servers belong to the concurrency under which they happened; a server that goes on
+// answering has not died.
 #include "judge/population/outage.h"
 
 #include <gmock/gmock.h>
@@ -18,19 +19,30 @@ using answer::Record;
 using answer::Transport;
 
 Record broken(int concurrency, double sent) {
-    return RecordBuilder("broken").says("half of", 10).unlabelled(Transport::kReset).timed(sent).at(concurrency).build();
+    return RecordBuilder("broken")
+        .says("half of", 10)
+        .unlabelled(Transport::kReset)
+        .timed(sent)
+        .at(concurrency)
+        .build();
 }
 
 /// As a flight leaves it: it was started, and nothing else happened.
 Record refusal(int concurrency, double started) {
-    Record record = RecordBuilder("refused").says("", 0).unlabelled(Transport::kRefused).at(concurrency).build();
+    Record record = RecordBuilder("refused")
+                        .says("", 0)
+                        .unlabelled(Transport::kRefused)
+                        .at(concurrency)
+                        .build();
     record.status = 0;
     record.timeline.started = base::from_ms(started);
     record.timeline.ended = base::from_ms(started + 1);
     return record;
 }
 
-Record whole(double sent) { return RecordBuilder("whole").says("All of it.", 50).timed(sent).at(1).build(); }
+Record whole(double sent) {
+    return RecordBuilder("whole").says("All of it.", 50).timed(sent).at(1).build();
+}
 
 Outages outages(const std::vector<Record>& records) {
     std::vector<const Record*> pointers;
@@ -39,7 +51,8 @@ Outages outages(const std::vector<Record>& records) {
 }
 
 TEST(Outage, RefusalsBelongToTheConcurrencyOfTheBreakBeforeThem) {
-    const std::vector<Record> records = {whole(0), broken(8, 5000), broken(8, 5010), refusal(8, 8000), refusal(2, 60000)};
+    const std::vector<Record> records = {whole(0), broken(8, 5000), broken(8, 5010),
+                                         refusal(8, 8000), refusal(2, 60000)};
     const Outages found = outages(records);
     ASSERT_EQ(found.size(), 4u);
     for (const auto& [record, concurrency] : found) EXPECT_EQ(concurrency, 8) << record->request.id;
@@ -47,7 +60,8 @@ TEST(Outage, RefusalsBelongToTheConcurrencyOfTheBreakBeforeThem) {
 
 TEST(Outage, IsNoneWhenAnythingWasAnsweredInBetween) {
     EXPECT_TRUE(outages({broken(8, 5000), whole(9000), refusal(8, 20000)}).empty());
-    EXPECT_TRUE(outages({broken(8, 5000), whole(5500), refusal(8, 6200)}).empty()) << "a neighbour whose tokens went on after the break";
+    EXPECT_TRUE(outages({broken(8, 5000), whole(5500), refusal(8, 6200)}).empty())
+        << "a neighbour whose tokens went on after the break";
 }
 
 TEST(Outage, NeedsABreakBeforeTheRefusal) {
@@ -56,7 +70,8 @@ TEST(Outage, NeedsABreakBeforeTheRefusal) {
 }
 
 TEST(Outage, ASecondDeathAtAnotherConcurrencyIsCountedThere) {
-    const std::vector<Record> records = {broken(8, 5000), refusal(8, 8000), whole(20000), broken(4, 30000), refusal(4, 33000)};
+    const std::vector<Record> records = {broken(8, 5000), refusal(8, 8000), whole(20000),
+                                         broken(4, 30000), refusal(4, 33000)};
     const Outages found = outages(records);
     EXPECT_EQ(found.at(&records[1]), 8);
     EXPECT_EQ(found.at(&records[4]), 4);
@@ -92,20 +107,24 @@ TEST(Outage, ADeadServerIsCalledDeadAtTheLevelItDiedAtHoweverManyAnswersItRefuse
 }
 
 /// Cuts by a limit that lets `tokens(concurrency)` through.
-answer::Run limited_run(std::uint64_t seed, const std::vector<int>& levels, const std::function<std::int64_t(int)>& tokens) {
-    PlantedRun planted({.seed = seed, .levels = levels, .plant = [&](RecordBuilder& builder, base::Random&) {
-                            Record& record = builder.edit();
-                            record.prompt_tokens = answer::Fact<base::Tokens>::reported({61}, "usage");
-                            const std::int64_t room = tokens(record.request.concurrency);
-                            if ((*record.output_tokens).count <= room) return;
-                            builder.says(sentence(room), room).reason("length");
-                            builder.timed(base::to_ms(*record.timeline.sent), 100, 8400.0 / static_cast<double>(room - 1));
-                        }});
+answer::Run limited_run(std::uint64_t seed, const std::vector<int>& levels,
+                        const std::function<std::int64_t(int)>& tokens) {
+    PlantedRun planted(
+        {.seed = seed, .levels = levels, .plant = [&](RecordBuilder& builder, base::Random&) {
+             Record& record = builder.edit();
+             record.prompt_tokens = answer::Fact<base::Tokens>::reported({61}, "usage");
+             const std::int64_t room = tokens(record.request.concurrency);
+             if ((*record.output_tokens).count <= room) return;
+             builder.says(sentence(room), room).reason("length");
+             builder.timed(base::to_ms(*record.timeline.sent), 100,
+                           8400.0 / static_cast<double>(room - 1));
+         }});
     return planted.run();
 }
 
 TEST(GenerationTime, IsNamedWhenLengthsDifferBetweenLevelsAndTheTimeDoesNot) {
-    const Judgement verdict = judge(limited_run(31, {1, 4, 8}, [](int users) { return users == 8 ? 90 : 130; })).verdict;
+    const Judgement verdict =
+        judge(limited_run(31, {1, 4, 8}, [](int users) { return users == 8 ? 90 : 130; })).verdict;
     EXPECT_EQ(verdict.cause, Cause::kGenerationTimeLimit) << verdict.headline;
 }
 

@@ -12,7 +12,8 @@ namespace {
 using answer::Record;
 using Group = std::vector<const Record*>;
 
-/// Output tokens that had come by `at`: text events are spread over the stream, tokens in proportion.
+/// Output tokens that had come by `at`: text events are spread over the stream, tokens in
+/// proportion.
 std::int64_t output_by(const Record& record, base::Duration at) {
     const std::int64_t all = record.length_tokens().value_or(record.text_events);
     if (!record.timeline.first_token || *record.timeline.first_token > at) return 0;
@@ -31,7 +32,9 @@ void weigh(Cluster& cluster, const Group& group, const PromptTokens& prompts) {
     std::int64_t sum = 0;
     bool known = true;
     for (const Record* record : group) {
-        if (!is_timed(*record) || *record->timeline.sent > cluster.at || *record->timeline.ended + kSimultaneous < cluster.at) continue;
+        if (!is_timed(*record) || *record->timeline.sent > cluster.at ||
+            *record->timeline.ended + kSimultaneous < cluster.at)
+            continue;
         ++cluster.live;
         const auto prompt = prompt_tokens_of(*record, &prompts);
         known = known && prompt.has_value();
@@ -46,7 +49,9 @@ std::vector<Cluster> clusters_of(Group members, const Group& group, const Prompt
     std::vector<Cluster> clusters;
     for (const Record* record : members) {
         const base::Duration at = *record->timeline.ended;
-        if (clusters.empty() || at - *clusters.back().members.front()->timeline.ended > kSimultaneous) clusters.push_back({});
+        if (clusters.empty() ||
+            at - *clusters.back().members.front()->timeline.ended > kSimultaneous)
+            clusters.push_back({});
         clusters.back().members.push_back(record);
         clusters.back().at = at;
     }
@@ -56,7 +61,8 @@ std::vector<Cluster> clusters_of(Group members, const Group& group, const Prompt
 }
 
 template <class Value>
-std::optional<Invariant> invariant(const Group& group, const Value& value, double relative, double absolute) {
+std::optional<Invariant> invariant(const Group& group, const Value& value, double relative,
+                                   double absolute) {
     std::vector<double> values;
     for (const Record* record : group)
         if (const auto v = value(*record)) values.push_back(*v);
@@ -74,9 +80,10 @@ std::optional<double> milliseconds(const std::optional<base::Duration>& duration
     return base::to_ms(*duration);
 }
 
-/// Another request whose moment lies within the simultaneity window of `at`. Requests that all start together lock onto
-/// nothing: the moment must differ from the answer's own start.
-const Record* locked(const Record& victim, const Group& group, const std::function<std::optional<base::Duration>(const Record&)>& moment) {
+/// Another request whose moment lies within the simultaneity window of `at`. Requests that all
+/// start together lock onto nothing: the moment must differ from the answer's own start.
+const Record* locked(const Record& victim, const Group& group,
+                     const std::function<std::optional<base::Duration>(const Record&)>& moment) {
     for (const Record* other : group) {
         if (other == &victim) continue;
         const auto at = moment(*other);
@@ -90,24 +97,37 @@ const Record* locked(const Record& victim, const Group& group, const std::functi
 void find_locks(Population& population, const Group& group, const Group& victims) {
     for (const Record* victim : victims) {
         if (!is_timed(*victim)) continue;
-        // In a closed loop the next request starts because this answer ended: only one that had started before can be a cause.
+        // In a closed loop the next request starts because this answer ended: only one that had
+        // started before can be a cause.
         const auto arrived = [victim](const Record& r) -> std::optional<base::Duration> {
-            if (!r.timeline.started || *r.timeline.started >= *victim->timeline.ended) return std::nullopt;
+            if (!r.timeline.started || *r.timeline.started >= *victim->timeline.ended)
+                return std::nullopt;
             return r.timeline.sent;
         };
-        if (const Record* other = locked(*victim, group, arrived)) population.arrivals[victim] = other;
+        if (const Record* other = locked(*victim, group, arrived))
+            population.arrivals[victim] = other;
         const auto left = [](const Record& r) -> std::optional<base::Duration> {
-            if (r.disconnect.by != answer::Disconnect::By::kUs || r.end.transport != answer::Transport::kClosedByUs) return std::nullopt;
+            if (r.disconnect.by != answer::Disconnect::By::kUs ||
+                r.end.transport != answer::Transport::kClosedByUs)
+                return std::nullopt;
             return r.timeline.ended;
         };
-        if (const Record* other = locked(*victim, group, left)) population.departures[victim] = other;
+        if (const Record* other = locked(*victim, group, left))
+            population.departures[victim] = other;
     }
 }
 
-void find_invariants(Population& population, const Group& victims, const Group& limited, const PromptTokens& prompts) {
+void find_invariants(Population& population, const Group& victims, const Group& limited,
+                     const PromptTokens& prompts) {
     // Scheduling jitter of a busy loopback machine stays below 2 % of a timer of seconds.
-    population.elapsed_ms = invariant(victims, [](const Record& r) { return is_timed(r) ? milliseconds(r.elapsed()) : std::nullopt; }, 0.02, 250);
-    population.silence_ms = invariant(victims, [](const Record& r) { return is_timed(r) ? milliseconds(r.last_silence()) : std::nullopt; }, 0.02, 250);
+    population.elapsed_ms = invariant(
+        victims,
+        [](const Record& r) { return is_timed(r) ? milliseconds(r.elapsed()) : std::nullopt; },
+        0.02, 250);
+    population.silence_ms = invariant(
+        victims,
+        [](const Record& r) { return is_timed(r) ? milliseconds(r.last_silence()) : std::nullopt; },
+        0.02, 250);
     const auto output = [](const Record& r) -> std::optional<double> {
         const auto length = r.length_tokens();
         return length ? std::optional(static_cast<double>(*length)) : std::nullopt;
@@ -140,7 +160,9 @@ Population examine(const Group& group, const PromptTokens& prompts) {
     find_invariants(population, victims, limited, prompts);
     Group wordless;  // some servers write their terminator after an end that they forced
     for (const Record* record : group)
-        if (is_victim(*record) || (end_kind(*record) == EndKind::kNone && record->end.terminator && is_timed(*record))) wordless.push_back(record);
+        if (is_victim(*record) ||
+            (end_kind(*record) == EndKind::kNone && record->end.terminator && is_timed(*record)))
+            wordless.push_back(record);
     find_locks(population, group, wordless);
     return population;
 }

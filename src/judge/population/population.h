@@ -1,5 +1,6 @@
-// What only several answers show: who ended together, which quantity stayed the same over all victims, whose end fell
-// on another's arrival or departure. Pure arithmetic over one level (10.3 of the method); causes interpret it.
+// What only several answers show: who ended together, which quantity stayed the same over all
+// victims, whose end fell on another's arrival or departure. Pure arithmetic over one level (10.3
+// of the method); causes interpret it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,12 @@
 
 namespace fullstop::judge {
 
-/// Prompt tokens by prompt id, from any answer of the run whose server reported them: killed streams carry no usage.
+/// Prompt tokens by prompt id, from any answer of the run whose server reported them: killed
+/// streams carry no usage.
 using PromptTokens = std::map<std::string, std::int64_t>;
 
-/// Ends this close together count as one event: a decode step of a busy small model takes 20 to 60 ms.
+/// Ends this close together count as one event: a decode step of a busy small model takes 20 to 60
+/// ms.
 inline constexpr base::Duration kSimultaneous = std::chrono::milliseconds(50);
 
 /// Answers that ended in one instant.
@@ -41,8 +44,10 @@ struct Population {
     std::optional<Invariant> limit_output;  ///< C over answers that ended by a limit
     std::optional<Invariant> limit_total;   ///< P + C over the same
     std::optional<Invariant> limit_generation_ms;
-    std::map<const answer::Record*, const answer::Record*> arrivals;    ///< victim -> the request whose arrival its end fell on
-    std::map<const answer::Record*, const answer::Record*> departures;  ///< victim -> the client whose leaving its end fell on
+    std::map<const answer::Record*, const answer::Record*>
+        arrivals;  ///< victim -> the request whose arrival its end fell on
+    std::map<const answer::Record*, const answer::Record*>
+        departures;  ///< victim -> the client whose leaving its end fell on
 };
 
 Population examine(const std::vector<const answer::Record*>& group, const PromptTokens& prompts);
@@ -51,8 +56,10 @@ Population examine(const std::vector<const answer::Record*>& group, const Prompt
 const Cluster* cluster_of(const std::vector<Cluster>& clusters, const answer::Record& record);
 
 /// P of the answer: reported, else what the same prompt cost elsewhere.
-std::optional<std::int64_t> prompt_tokens_of(const answer::Record& record, const PromptTokens* prompts);
+std::optional<std::int64_t> prompt_tokens_of(const answer::Record& record,
+                                             const PromptTokens* prompts);
 /// P + C at its end.
-std::optional<std::int64_t> total_tokens_of(const answer::Record& record, const PromptTokens* prompts);
+std::optional<std::int64_t> total_tokens_of(const answer::Record& record,
+                                            const PromptTokens* prompts);
 
 }  // namespace fullstop::judge

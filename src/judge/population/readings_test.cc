@@ -1,4 +1,5 @@
-// A server's counter and gauges, read once a second while levels take turns: each level is told what happened in its own time.
+// A server's counter and gauges, read once a second while levels take turns: each level is told
+// what happened in its own time.
 #include "judge/population/readings.h"
 
 #include <gtest/gtest.h>
@@ -40,14 +41,18 @@ void read(answer::Run& run, int at, double preemptions, double used = 0.5) {
     run.samples.push_back(sample);
 }
 
-const std::vector<Turn> kInterleaved = {{1, 0, 10}, {8, 12, 20}, {2, 22, 30}, {8, 32, 40}, {1, 42, 50}};
+const std::vector<Turn> kInterleaved = {
+    {1, 0, 10}, {8, 12, 20}, {2, 22, 30}, {8, 32, 40}, {1, 42, 50}};
 
 TEST(Readings, PreemptionsAreShownAtTheLevelThatHadThem) {
     answer::Run run = run_of(kInterleaved);
-    for (int at = 0; at <= 52; ++at) read(run, at, 100 + (at >= 17 ? 3 : 0) + (at >= 35 ? 2 : 0), at >= 12 && at <= 20 ? 0.9 : 0.2);
+    for (int at = 0; at <= 52; ++at)
+        read(run, at, 100 + (at >= 17 ? 3 : 0) + (at >= 35 ? 2 : 0),
+             at >= 12 && at <= 20 ? 0.9 : 0.2);
     EXPECT_EQ(readings_of(run, "deployed", 8).preemptions, 5);
     EXPECT_EQ(readings_of(run, "deployed", 2).preemptions, 0);
-    EXPECT_EQ(readings_of(run, "deployed", 1).preemptions, 0) << "its answers stand before and behind, not beside";
+    EXPECT_EQ(readings_of(run, "deployed", 1).preemptions, 0)
+        << "its answers stand before and behind, not beside";
     EXPECT_EQ(readings_of(run, "deployed", 8).kv_used, 0.9);
     EXPECT_EQ(readings_of(run, "deployed", 1).kv_used, 0.2);
     EXPECT_NEAR(*readings_of(run, "deployed", 1).free_bytes, 0.8e9, 1);
@@ -56,7 +61,8 @@ TEST(Readings, PreemptionsAreShownAtTheLevelThatHadThem) {
 
 TEST(Readings, AnIncreaseAtTheChangeOfLevelsCountsOnceForTheHigherOne) {
     answer::Run run = run_of({{1, 0, 10}, {8, 10, 20}, {1, 20, 30}});
-    for (const auto& [at, count] : {std::pair{0, 0}, {9, 0}, {11, 1}, {19, 1}, {21, 3}, {30, 3}}) read(run, at, count);
+    for (const auto& [at, count] : {std::pair{0, 0}, {9, 0}, {11, 1}, {19, 1}, {21, 3}, {30, 3}})
+        read(run, at, count);
     EXPECT_EQ(readings_of(run, "deployed", 8).preemptions, 3);
     EXPECT_EQ(readings_of(run, "deployed", 1).preemptions, 0);
 }
@@ -64,7 +70,8 @@ TEST(Readings, AnIncreaseAtTheChangeOfLevelsCountsOnceForTheHigherOne) {
 TEST(Readings, ACounterThatBeganAnewOrWasNotReadSaysNothing) {
     answer::Run run = run_of({{1, 0, 10}, {8, 12, 20}});
     read(run, 0, 7);
-    EXPECT_EQ(readings_of(run, "deployed", 1).preemptions, std::nullopt) << "one reading is no difference";
+    EXPECT_EQ(readings_of(run, "deployed", 1).preemptions, std::nullopt)
+        << "one reading is no difference";
     read(run, 11, 7);
     read(run, 15, 2);
     read(run, 21, 3);
@@ -78,7 +85,8 @@ TEST(Readings, AJudgedRunShowsThemWhereTheyHappened) {
     const auto at_eight = [&](bool last) {
         base::Duration found{};
         for (const answer::Record& record : run.records)
-            if (record.request.concurrency == 8 && (found == base::Duration{} || last)) found = *record.timeline.sent;
+            if (record.request.concurrency == 8 && (found == base::Duration{} || last))
+                found = *record.timeline.sent;
         return found;
     };
     const base::Duration half = (at_eight(false) + at_eight(true)) / 2;
@@ -89,7 +97,8 @@ TEST(Readings, AJudgedRunShowsThemWhereTheyHappened) {
         run.samples.push_back(sample);
     }
     for (const LevelJudgement& level : judge(run).arms.front().levels)
-        EXPECT_EQ(level.preemptions.value, level.concurrency == 8 ? 4 : 0) << level.concurrency << ": " << level.preemptions.how;
+        EXPECT_EQ(level.preemptions.value, level.concurrency == 8 ? 4 : 0)
+            << level.concurrency << ": " << level.preemptions.how;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// judge_together(): answers of one moment without an experiment. Each gets its cause; population tests say what they share;
-// baselines, when given, allow a verdict on length. Nothing here is as sure as a run: one moment has no repeats.
+// judge_together(): answers of one moment without an experiment. Each gets its cause; population
+// tests say what they share; baselines, when given, allow a verdict on length. Nothing here is as
+// sure as a run: one moment has no repeats.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,32 +42,46 @@ Group pointers(const std::vector<Record>& records) {
 
 void share_moments(std::vector<Evidence>& together, const Population& population) {
     for (const Cluster& cluster : population.clusters) {
-        std::string text = fmt::format("{} answers ended within {} ms of each other", cluster.members.size(), kSimultaneous / std::chrono::milliseconds(1));
-        if (cluster.tokens_live) text += fmt::format("; {} live answers held {} tokens (prompt + answer) then", cluster.live, *cluster.tokens_live);
-        together.push_back({text, ids(cluster.members), static_cast<double>(cluster.members.size()), "simultaneity"});
+        std::string text =
+            fmt::format("{} answers ended within {} ms of each other", cluster.members.size(),
+                        kSimultaneous / std::chrono::milliseconds(1));
+        if (cluster.tokens_live)
+            text += fmt::format("; {} live answers held {} tokens (prompt + answer) then",
+                                cluster.live, *cluster.tokens_live);
+        together.push_back({text, ids(cluster.members), static_cast<double>(cluster.members.size()),
+                            "simultaneity"});
     }
     for (const auto& [victim, other] : population.arrivals)
         together.push_back(
-            {fmt::format("{} ended when {} arrived", victim->request.id, other->request.id), {victim->request.id, other->request.id}, {}, "arrival lock"});
+            {fmt::format("{} ended when {} arrived", victim->request.id, other->request.id),
+             {victim->request.id, other->request.id},
+             {},
+             "arrival lock"});
     for (const auto& [victim, other] : population.departures)
-        together.push_back({fmt::format("{} ended when the client of {} left", victim->request.id, other->request.id),
+        together.push_back({fmt::format("{} ended when the client of {} left", victim->request.id,
+                                        other->request.id),
                             {victim->request.id, other->request.id},
                             {},
                             "departure lock"});
 }
 
 void share_invariants(std::vector<Evidence>& together, const Population& population) {
-    const auto add = [&](const std::optional<Invariant>& invariant, std::string_view what, std::string_view test) {
+    const auto add = [&](const std::optional<Invariant>& invariant, std::string_view what,
+                         std::string_view test) {
         if (invariant && invariant->answers >= 2)
-            together.push_back({fmt::format("{} answers share {}: {:.0f} (spread {:.0f})", invariant->answers, what, invariant->value, invariant->spread),
-                                {},
-                                invariant->value,
-                                std::string(test)});
+            together.push_back(
+                {fmt::format("{} answers share {}: {:.0f} (spread {:.0f})", invariant->answers,
+                             what, invariant->value, invariant->spread),
+                 {},
+                 invariant->value,
+                 std::string(test)});
     };
     add(population.elapsed_ms, "the time from request to end in ms", "invariant elapsed");
     add(population.silence_ms, "the silence before the end in ms", "invariant silence");
-    add(population.limit_output, "the length at which a limit ended them, in tokens", "invariant C");
-    add(population.limit_total, "prompt + answer at which a limit ended them, in tokens", "invariant P + C");
+    add(population.limit_output, "the length at which a limit ended them, in tokens",
+        "invariant C");
+    add(population.limit_total, "prompt + answer at which a limit ended them, in tokens",
+        "invariant P + C");
 }
 
 /// Captures without times: the server's own stamps still show who ended in the same second.
@@ -82,11 +97,15 @@ void share_stamps(std::vector<Evidence>& together, const Group& group) {
     }
     if (victims.size() < 2) return;
     if (*lasts.rbegin() - *lasts.begin() <= 1)
-        together.push_back({fmt::format("{} answers carry their last stamp within one second of each other", victims.size()), ids(victims),
-                            static_cast<double>(victims.size()), "simultaneity (created)"});
+        together.push_back(
+            {fmt::format("{} answers carry their last stamp within one second of each other",
+                         victims.size()),
+             ids(victims), static_cast<double>(victims.size()), "simultaneity (created)"});
     if (*spans.rbegin() - *spans.begin() <= 1)
-        together.push_back({fmt::format("the stamps of {} cut answers span the same time, {} s", victims.size(), *spans.rbegin()), ids(victims),
-                            static_cast<double>(*spans.rbegin()), "invariant elapsed (created)"});
+        together.push_back({fmt::format("the stamps of {} cut answers span the same time, {} s",
+                                        victims.size(), *spans.rbegin()),
+                            ids(victims), static_cast<double>(*spans.rbegin()),
+                            "invariant elapsed (created)"});
 }
 
 void share_pauses(std::vector<Evidence>& together, const Group& group) {
@@ -100,19 +119,23 @@ void share_pauses(std::vector<Evidence>& together, const Group& group) {
         paused.push_back(record);
     }
     if (paused.empty()) return;
-    together.push_back({fmt::format("preempted: {} answers fell silent for {:.1f} to {:.1f} s in mid-stream and went on to their own end: pauses, not cuts",
+    together.push_back({fmt::format("preempted: {} answers fell silent for {:.1f} to {:.1f} s in "
+                                    "mid-stream and went on to their own end: pauses, not cuts",
                                     paused.size(), shortest / 1000, longest / 1000),
                         ids(paused), static_cast<double>(paused.size()), "gaps"});
     std::vector<std::string> hit;
     if (const std::string limits = idle_limits_that_would_cut(group, &hit); !limits.empty())
-        together.push_back({"idle time-outs that would have cut whole answers: " + limits, hit, {}, "gaps"});
+        together.push_back(
+            {"idle time-outs that would have cut whole answers: " + limits, hit, {}, "gaps"});
 }
 
-std::vector<Judged> judge_group(const Group& group, const Group& alone, const std::vector<Group>& baselines) {
+std::vector<Judged> judge_group(const Group& group, const Group& alone,
+                                const std::vector<Group>& baselines) {
     PromptTokens prompts;
     for (const Group& records : {group, alone})
         for (const Record* record : records)
-            if (record->prompt_tokens && !record->request.prompt_id.empty()) prompts[record->request.prompt_id] = (*record->prompt_tokens).count;
+            if (record->prompt_tokens && !record->request.prompt_id.empty())
+                prompts[record->request.prompt_id] = (*record->prompt_tokens).count;
     const Population population = examine(group, prompts);
     const Outages outages = outages_of(group);
     Context context;
@@ -125,7 +148,8 @@ std::vector<Judged> judge_group(const Group& group, const Group& alone, const st
     std::vector<Judged> result;
     for (std::size_t i = 0; i < group.size(); ++i) {
         context.baselines = i < baselines.size() ? baselines[i] : Group{};
-        result.push_back({group[i], conclude(*group[i], context), context.baselines, group[i]->request.concurrency});
+        result.push_back({group[i], conclude(*group[i], context), context.baselines,
+                          group[i]->request.concurrency});
     }
     return result;
 }
@@ -139,25 +163,32 @@ std::vector<const Judged*> losses(const std::vector<Judged>& answers) {
 
 double total_tokens(const std::vector<Judged>& answers) {
     double sum = 0;
-    for (const Judged& answer : answers) sum += static_cast<double>(answer.record->length_tokens().value_or(0));
+    for (const Judged& answer : answers)
+        sum += static_cast<double>(answer.record->length_tokens().value_or(0));
     return sum;
 }
 
 void decide(TogetherJudgement& result, const Level& level, const Level& baseline) {
     const auto here = losses(level.answers), before = losses(baseline.answers);
-    const double p = stats::fisher_greater({static_cast<std::int64_t>(here.size()), static_cast<std::int64_t>(level.answers.size())},
-                                           {static_cast<std::int64_t>(before.size()), static_cast<std::int64_t>(baseline.answers.size())});
+    const double p = stats::fisher_greater(
+        {static_cast<std::int64_t>(here.size()), static_cast<std::int64_t>(level.answers.size())},
+        {static_cast<std::int64_t>(before.size()),
+         static_cast<std::int64_t>(baseline.answers.size())});
     if (here.size() >= 2 && p < kAlpha) {
         const CauseCount main = causes_of(here).front();
-        const Judged* victim = *std::ranges::find_if(here, [&](const Judged* loss) { return loss->conclusion.finding.cause == main.cause; });
-        result.verdict = is_policy(victim->conclusion.finding) ? Verdict::kPolicy : Verdict::kServingDefect;
+        const Judged* victim = *std::ranges::find_if(
+            here, [&](const Judged* loss) { return loss->conclusion.finding.cause == main.cause; });
+        result.verdict =
+            is_policy(victim->conclusion.finding) ? Verdict::kPolicy : Verdict::kServingDefect;
         result.cause = main.cause;
         result.next = victim->conclusion.finding.next;
-        result.together.push_back({fmt::format("{} of {} answers are cut, {} of {} alone (Fisher's exact test: p = {:.2g})", here.size(), level.answers.size(),
-                                               before.size(), baseline.answers.size(), p),
-                                   {},
-                                   p,
-                                   "labelled cuts"});
+        result.together.push_back(
+            {fmt::format(
+                 "{} of {} answers are cut, {} of {} alone (Fisher's exact test: p = {:.2g})",
+                 here.size(), level.answers.size(), before.size(), baseline.answers.size(), p),
+             {},
+             p,
+             "labelled cuts"});
         return;
     }
     for (const Witness& witness : witnesses(level, baseline))
@@ -172,7 +203,9 @@ void decide(TogetherJudgement& result, const Level& level, const Level& baseline
         result.next = "more answers: these are too few to tell cuts from chance";
         return;
     }
-    const auto diverged = std::ranges::count_if(level.answers, [](const Judged& answer) { return divergence(*answer.record, answer.baselines).has_value(); });
+    const auto diverged = std::ranges::count_if(level.answers, [](const Judged& answer) {
+        return divergence(*answer.record, answer.baselines).has_value();
+    });
     const double alone = total_tokens(baseline.answers), now = total_tokens(level.answers);
     const std::vector<double> ratios = length_log_ratios(level);
     const double length_p = stats::sign_flip(ratios, 1);
@@ -183,22 +216,29 @@ void decide(TogetherJudgement& result, const Level& level, const Level& baseline
     }
     result.verdict = Verdict::kSamplingVariance;
     result.cause = answer::Cause::kNumericDivergence;
-    result.next = "repeat in fp32 or with a batch-invariant mode, at temperature 0 and with more seeds: with equal arithmetic the lengths must agree";
-    result.together.push_back({fmt::format("numeric_divergence: {} of {} texts leave their baseline before they end; {:.0f} tokens instead of {:.0f} in sum, "
-                                           "and every end is the answer's own (sign-flip test on {} pairs: p = {:.2g})",
-                                           diverged, level.answers.size(), now, alone, ratios.size(), length_p),
-                               {},
-                               now / alone,
-                               "length"});
+    result.next =
+        "repeat in fp32 or with a batch-invariant mode, at temperature 0 and with more seeds: with "
+        "equal arithmetic the lengths must agree";
+    result.together.push_back(
+        {fmt::format("numeric_divergence: {} of {} texts leave their baseline before they end; "
+                     "{:.0f} tokens instead of {:.0f} in sum, "
+                     "and every end is the answer's own (sign-flip test on {} pairs: p = {:.2g})",
+                     diverged, level.answers.size(), now, alone, ratios.size(), length_p),
+         {},
+         now / alone,
+         "length"});
 }
 
 }  // namespace
 
-TogetherJudgement judge_together(const std::vector<Record>& records, const std::vector<Record>& baselines) {
+TogetherJudgement judge_together(const std::vector<Record>& records,
+                                 const std::vector<Record>& baselines) {
     const Group group = pointers(records), alone = pointers(baselines);
     std::vector<Group> own;
-    for (std::size_t i = 0; i < group.size(); ++i) own.push_back(i < alone.size() ? Group{alone[i]} : Group{});
-    Level level{.concurrency = static_cast<int>(records.size()), .answers = judge_group(group, alone, own)};
+    for (std::size_t i = 0; i < group.size(); ++i)
+        own.push_back(i < alone.size() ? Group{alone[i]} : Group{});
+    Level level{.concurrency = static_cast<int>(records.size()),
+                .answers = judge_group(group, alone, own)};
     TogetherJudgement result;
     for (const Judged& answer : level.answers) result.findings.push_back(answer.conclusion.finding);
     if (group.size() > 1) {

@@ -4,21 +4,30 @@ namespace fullstop::judge {
 
 using answer::Transport;
 
-EndKind end_kind(const answer::Record& record) { return answer::finish_kind(record.end.reason.value_or("")); }
+EndKind end_kind(const answer::Record& record) {
+    return answer::finish_kind(record.end.reason.value_or(""));
+}
 
 std::string reason_word(const answer::Record& record) { return record.end.reason.value_or("none"); }
 
-bool transport_broken(const answer::Record& record) { return record.end.transport == Transport::kTruncated || record.end.transport == Transport::kReset; }
+bool transport_broken(const answer::Record& record) {
+    return record.end.transport == Transport::kTruncated ||
+           record.end.transport == Transport::kReset;
+}
 
 bool looks_natural(const answer::Record& record) {
     const EndKind kind = end_kind(record);
-    const bool named = kind == EndKind::kStop || kind == EndKind::kStopString || kind == EndKind::kToolCalls;
+    const bool named =
+        kind == EndKind::kStop || kind == EndKind::kStopString || kind == EndKind::kToolCalls;
     return named && !record.end.error && !transport_broken(record);
 }
 
 bool is_victim(const answer::Record& record) {
-    if (record.end.transport == Transport::kClosedByUs || record.end.transport == Transport::kTimedOut) return false;
-    if (record.end.error || transport_broken(record) || record.end.transport == Transport::kRefused) return true;
+    if (record.end.transport == Transport::kClosedByUs ||
+        record.end.transport == Transport::kTimedOut)
+        return false;
+    if (record.end.error || transport_broken(record) || record.end.transport == Transport::kRefused)
+        return true;
     switch (end_kind(record)) {
         case EndKind::kAbort:
         case EndKind::kError:
@@ -28,10 +37,17 @@ bool is_victim(const answer::Record& record) {
     }
 }
 
-bool has_content(const answer::Record& record) { return !record.text.empty() || !record.reasoning.empty() || !record.tool_calls.empty(); }
+bool has_content(const answer::Record& record) {
+    return !record.text.empty() || !record.reasoning.empty() || !record.tool_calls.empty();
+}
 
-bool request_known(const answer::Record& record) { return !record.request.messages.empty() || !record.request.prompt_id.empty(); }
+bool request_known(const answer::Record& record) {
+    return !record.request.messages.empty() || !record.request.prompt_id.empty();
+}
 
-bool is_timed(const answer::Record& record) { return record.timeline.sent && record.timeline.ended && *record.timeline.ended > *record.timeline.sent; }
+bool is_timed(const answer::Record& record) {
+    return record.timeline.sent && record.timeline.ended &&
+           *record.timeline.ended > *record.timeline.sent;
+}
 
 }  // namespace fullstop::judge

@@ -1,5 +1,6 @@
-// What an error message means: the words of the servers in the catalogue, sorted into causes. Matching is by substring
-// without case, because gateways and wrappers put their own words around the server's (LiteLLM renames everything).
+// What an error message means: the words of the servers in the catalogue, sorted into causes.
+// Matching is by substring without case, because gateways and wrappers put their own words around
+// the server's (LiteLLM renames everything).
 #pragma once
 
 #include <optional>

@@ -21,18 +21,21 @@ std::optional<double> longest_pause(const answer::Record& record) {
     std::vector<double> gaps;
     for (const base::Duration gap : record.timeline.gaps) gaps.push_back(base::to_ms(gap));
     const double longest = std::ranges::max(gaps);
-    if (longest < kPauseMs || longest < kPauseFactor * stats::quantile(gaps, 0.95)) return std::nullopt;
+    if (longest < kPauseMs || longest < kPauseFactor * stats::quantile(gaps, 0.95))
+        return std::nullopt;
     return longest;
 }
 
 std::optional<double> longest_silence(const answer::Record& record) {
     if (!is_timed(record)) return std::nullopt;
     double longest = record.ttft() ? base::to_ms(*record.ttft()) : base::to_ms(*record.elapsed());
-    for (const base::Duration gap : record.timeline.gaps) longest = std::max(longest, base::to_ms(gap));
+    for (const base::Duration gap : record.timeline.gaps)
+        longest = std::max(longest, base::to_ms(gap));
     return longest;
 }
 
-std::string idle_limits_that_would_cut(const std::vector<const answer::Record*>& records, std::vector<std::string>* ids) {
+std::string idle_limits_that_would_cut(const std::vector<const answer::Record*>& records,
+                                       std::vector<std::string>* ids) {
     std::string text;
     for (const int seconds : kIdleSeconds) {
         std::int64_t hit = 0;
@@ -40,9 +43,12 @@ std::string idle_limits_that_would_cut(const std::vector<const answer::Record*>&
             const auto silence = longest_silence(*record);
             if (is_victim(*record) || !silence || *silence < seconds * 1000.0) continue;
             ++hit;
-            if (ids != nullptr && std::ranges::find(*ids, record->request.id) == ids->end()) ids->push_back(record->request.id);
+            if (ids != nullptr && std::ranges::find(*ids, record->request.id) == ids->end())
+                ids->push_back(record->request.id);
         }
-        if (hit > 0) text += fmt::format("{}{} s: {} of {}", text.empty() ? "" : "; ", seconds, hit, records.size());
+        if (hit > 0)
+            text += fmt::format("{}{} s: {} of {}", text.empty() ? "" : "; ", seconds, hit,
+                                records.size());
     }
     return text;
 }

@@ -30,7 +30,8 @@ constexpr std::array kMarks = {
 std::optional<Hop> gateway_of(const answer::Record& record) {
     for (const Mark& mark : kMarks)
         for (const auto& [name, value] : record.headers)
-            if (name.starts_with(mark.header) && (mark.value.empty() || contains(lower(value), mark.value)))
+            if (name.starts_with(mark.header) &&
+                (mark.value.empty() || contains(lower(value), mark.value)))
                 return Hop{std::string(mark.name), "header " + name + ": " + value.substr(0, 60)};
     return std::nullopt;
 }

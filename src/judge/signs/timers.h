@@ -17,8 +17,8 @@ std::span<const KnownTimer> idle_timers();
 /// Limits on a whole exchange.
 std::span<const KnownTimer> total_timers();
 
-/// The timer that `ms` hits: not before it, and at most 1 s or 2 % later (a timer fires late, never early; clocks of two
-/// machines may differ by a few milliseconds).
+/// The timer that `ms` hits: not before it, and at most 1 s or 2 % later (a timer fires late, never
+/// early; clocks of two machines may differ by a few milliseconds).
 std::optional<KnownTimer> hit(std::span<const KnownTimer> timers, double ms);
 
 }  // namespace fullstop::judge

@@ -11,15 +11,21 @@ namespace fullstop::judge {
 /// ASCII only: UTF-8 sequences pass unchanged.
 inline std::string lower(std::string_view text) {
     std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char c) { return c < 128 ? static_cast<char>(std::tolower(c)) : static_cast<char>(c); });
+    std::ranges::transform(result, result.begin(), [](unsigned char c) {
+        return c < 128 ? static_cast<char>(std::tolower(c)) : static_cast<char>(c);
+    });
     return result;
 }
 
-inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+inline bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
 
 /// The start of `text`, at most `bytes` long, line breaks as spaces: for quoting in a sentence.
 inline std::string one_line(std::string_view text, std::size_t bytes) {
-    while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+    while (bytes < text.size() && bytes > 0 &&
+           (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U)
+        --bytes;
     std::string result(text.substr(0, bytes));
     std::ranges::replace_if(result, [](unsigned char c) { return c < 32; }, ' ');
     return result;

@@ -18,11 +18,13 @@ namespace {
 bool holds_json(std::string_view text) {
     const std::size_t start = text.find_first_of("{[");
     if (start == std::string_view::npos) return false;
-    for (std::size_t end = text.find_last_of("}]"); end != std::string_view::npos && end > start; end = text.find_last_of("}]", end - 1)) {
+    for (std::size_t end = text.find_last_of("}]"); end != std::string_view::npos && end > start;
+         end = text.find_last_of("}]", end - 1)) {
         boost::system::error_code trouble;
         boost::json::parse(boost::json::string_view(text.data() + start, end - start + 1), trouble);
         if (!trouble) return true;
-        if (json_closed(text.substr(start, end - start + 1))) return false;  // closed and still not JSON: shorter will not do
+        if (json_closed(text.substr(start, end - start + 1)))
+            return false;  // closed and still not JSON: shorter will not do
     }
     return false;
 }
@@ -31,13 +33,15 @@ std::optional<double> pattern_found(std::string_view text, const std::string& pa
     try {
         const boost::regex expression(pattern, boost::regex::ECMAScript);
         return boost::regex_search(text.begin(), text.end(), expression) ? 1.0 : 0.0;
-    } catch (const std::runtime_error&) {  // too complex for this text, or not a pattern: says nothing about the answer
+    } catch (const std::runtime_error&) {  // too complex for this text, or not a pattern: says
+                                           // nothing about the answer
         return std::nullopt;
     }
 }
 
 std::string_view without_end_space(std::string_view text) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+        text.remove_suffix(1);
     return text;
 }
 
@@ -49,12 +53,15 @@ int list_items(std::string_view text) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         std::string_view line = text.substr(at, end - at);
         at = end + 1;
-        while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+        while (!line.empty() && (line.front() == ' ' || line.front() == '\t'))
+            line.remove_prefix(1);
         std::size_t mark = 0;
         if (line.starts_with("- ") || line.starts_with("* ") || line.starts_with("+ ")) mark = 2;
         std::size_t digits = 0;
-        while (digits < line.size() && std::isdigit(static_cast<unsigned char>(line[digits])) != 0) ++digits;
-        if (digits > 0 && digits < line.size() && (line[digits] == '.' || line[digits] == ')')) mark = digits + 1;
+        while (digits < line.size() && std::isdigit(static_cast<unsigned char>(line[digits])) != 0)
+            ++digits;
+        if (digits > 0 && digits < line.size() && (line[digits] == '.' || line[digits] == ')'))
+            mark = digits + 1;
         if (mark == 0) continue;
         std::string_view item = without_end_space(line.substr(mark));
         while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
@@ -65,16 +72,20 @@ int list_items(std::string_view text) {
 
 std::optional<double> coverage_of(std::string_view text, const answer::Check& check) {
     std::vector<double> parts;
-    if (check.items && *check.items > 0) parts.push_back(std::min(1.0, static_cast<double>(list_items(text)) / *check.items));
+    if (check.items && *check.items > 0)
+        parts.push_back(std::min(1.0, static_cast<double>(list_items(text)) / *check.items));
     if (!check.contains.empty()) {
         const std::string lowered = lower(text);
-        const auto found = std::ranges::count_if(check.contains, [&](const std::string& fact) { return contains(lowered, lower(fact)); });
+        const auto found = std::ranges::count_if(check.contains, [&](const std::string& fact) {
+            return contains(lowered, lower(fact));
+        });
         parts.push_back(static_cast<double>(found) / static_cast<double>(check.contains.size()));
     }
     if (check.json) parts.push_back(holds_json(text) ? 1.0 : 0.0);
     if (check.regex)
         if (const auto found = pattern_found(text, *check.regex)) parts.push_back(*found);
-    if (check.ends_with) parts.push_back(without_end_space(text).ends_with(*check.ends_with) ? 1.0 : 0.0);
+    if (check.ends_with)
+        parts.push_back(without_end_space(text).ends_with(*check.ends_with) ? 1.0 : 0.0);
     if (parts.empty()) return std::nullopt;
     double sum = 0;
     for (const double part : parts) sum += part;

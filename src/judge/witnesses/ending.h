@@ -1,5 +1,6 @@
-// The shape of an ending: is a sentence, list item, code fence or JSON document left open? A witness of completeness that
-// does not trust the finish reason. Models differ, so callers compare with how the same model ends when alone.
+// The shape of an ending: is a sentence, list item, code fence or JSON document left open? A
+// witness of completeness that does not trust the finish reason. Models differ, so callers compare
+// with how the same model ends when alone.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ struct Ending {
 
 Ending ending_of(std::string_view text);
 
-/// Braces, brackets and strings of the JSON document that `text` holds are closed; true when it holds none.
+/// Braces, brackets and strings of the JSON document that `text` holds are closed; true when it
+/// holds none.
 bool json_closed(std::string_view text);
 
 }  // namespace fullstop::judge

@@ -13,16 +13,19 @@ std::string whole(const answer::Record& record) { return record.reasoning + reco
 bool repeats_itself(const std::vector<const answer::Record*>& baselines) {
     if (baselines.size() < 2) return false;
     const std::string first = whole(*baselines.front());
-    return std::ranges::all_of(baselines, [&](const answer::Record* other) { return whole(*other) == first; });
+    return std::ranges::all_of(baselines,
+                               [&](const answer::Record* other) { return whole(*other) == first; });
 }
 
-std::optional<bool> prefix_of_baseline(const answer::Record& record, const std::vector<const answer::Record*>& baselines) {
+std::optional<bool> prefix_of_baseline(const answer::Record& record,
+                                       const std::vector<const answer::Record*>& baselines) {
     if (!repeats_itself(baselines)) return std::nullopt;
     const std::string reference = whole(*baselines.front()), text = whole(record);
     return text.size() < reference.size() && reference.starts_with(text);
 }
 
-std::optional<std::size_t> divergence(const answer::Record& record, const std::vector<const answer::Record*>& baselines) {
+std::optional<std::size_t> divergence(const answer::Record& record,
+                                      const std::vector<const answer::Record*>& baselines) {
     if (baselines.empty()) return std::nullopt;
     const std::string reference = whole(*baselines.front()), text = whole(record);
     const auto [a, b] = std::ranges::mismatch(reference, text);

@@ -20,8 +20,11 @@ std::vector<const Judged*> distinct(const Level& level) {
     std::set<std::tuple<std::string, std::int64_t, std::string>> seen;
     std::vector<const Judged*> result;
     for (const Judged& answer : level.answers)
-        if (looks_natural(*answer.record) && answer.record->tool_calls.empty() && fate_of(answer) == Fate::kNatural &&
-            seen.insert({answer.record->request.prompt_id, answer.record->request.seed, answer.record->text}).second)
+        if (looks_natural(*answer.record) && answer.record->tool_calls.empty() &&
+            fate_of(answer) == Fate::kNatural &&
+            seen.insert({answer.record->request.prompt_id, answer.record->request.seed,
+                         answer.record->text})
+                .second)
             result.push_back(&answer);
     return result;
 }
@@ -39,9 +42,12 @@ Witness ending_witness(const Level& level, const Level& baseline) {
         ++witness.baseline_total;
         if (answer->conclusion.finding.open_ending) ++witness.baseline_events;
     }
-    witness.p = stats::fisher_greater({witness.events, witness.total}, {witness.baseline_events, witness.baseline_total});
-    witness.text = fmt::format("{} of {} answers that call themselves finished stop in the middle of a sentence, list or document ({} of {} alone)",
-                               witness.events, witness.total, witness.baseline_events, witness.baseline_total);
+    witness.p = stats::fisher_greater({witness.events, witness.total},
+                                      {witness.baseline_events, witness.baseline_total});
+    witness.text = fmt::format(
+        "{} of {} answers that call themselves finished stop in the middle of a sentence, list or "
+        "document ({} of {} alone)",
+        witness.events, witness.total, witness.baseline_events, witness.baseline_total);
     return witness;
 }
 
@@ -51,18 +57,22 @@ Witness prefix_witness(const Level& level, const Level& baseline) {
     witness.name = "prefix";
     double weight = 0;
     for (const Judged& answer : level.answers) {
-        if (!looks_natural(*answer.record) || !answer.conclusion.finding.prefix_of_baseline) continue;
+        if (!looks_natural(*answer.record) || !answer.conclusion.finding.prefix_of_baseline)
+            continue;
         ++witness.total;
         if (!*answer.conclusion.finding.prefix_of_baseline) continue;
         weight += answer.conclusion.finding.open_ending ? 1 : 0.5;
         witness.answers.push_back(&answer);
     }
     for (const Judged& answer : baseline.answers)
-        if (looks_natural(*answer.record) && repeats_itself(answer.baselines)) ++witness.baseline_total;
+        if (looks_natural(*answer.record) && repeats_itself(answer.baselines))
+            ++witness.baseline_total;
     witness.events = static_cast<std::int64_t>(weight);
     witness.p = stats::fisher_greater({witness.events, witness.total}, {0, witness.baseline_total});
-    witness.text = fmt::format("{} of {} answers that call themselves finished are strict prefixes of what the same request said alone", witness.answers.size(),
-                               witness.total);
+    witness.text = fmt::format(
+        "{} of {} answers that call themselves finished are strict prefixes of what the same "
+        "request said alone",
+        witness.answers.size(), witness.total);
     return witness;
 }
 
@@ -72,26 +82,35 @@ Witness coverage_witness(const Level& level, const Level& baseline) {
     std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> prompts;
     std::int64_t diverged = 0;
     for (const Judged* answer : distinct(level))
-        if (answer->conclusion.finding.coverage) prompts[answer->record->request.prompt_id].first.push_back(*answer->conclusion.finding.coverage);
+        if (answer->conclusion.finding.coverage)
+            prompts[answer->record->request.prompt_id].first.push_back(
+                *answer->conclusion.finding.coverage);
     for (const Judged* answer : distinct(baseline))
-        if (answer->conclusion.finding.coverage) prompts[answer->record->request.prompt_id].second.push_back(*answer->conclusion.finding.coverage);
+        if (answer->conclusion.finding.coverage)
+            prompts[answer->record->request.prompt_id].second.push_back(
+                *answer->conclusion.finding.coverage);
     std::vector<double> differences;
     for (const auto& [id, values] : prompts)
-        if (!values.first.empty() && !values.second.empty()) differences.push_back(stats::mean(values.first) - stats::mean(values.second));
+        if (!values.first.empty() && !values.second.empty())
+            differences.push_back(stats::mean(values.first) - stats::mean(values.second));
     if (differences.size() < 2) return witness;
     const double drop = stats::mean(differences);
     for (const Judged* answer : distinct(level)) {
         if (!answer->conclusion.finding.coverage) continue;
         const auto& alone = prompts[answer->record->request.prompt_id].second;
-        if (alone.empty() || *answer->conclusion.finding.coverage >= stats::mean(alone) - 0.1) continue;
+        if (alone.empty() || *answer->conclusion.finding.coverage >= stats::mean(alone) - 0.1)
+            continue;
         witness.answers.push_back(answer);
         if (divergence(*answer->record, answer->baselines)) ++diverged;
     }
     witness.events = static_cast<std::int64_t>(witness.answers.size());
     witness.total = static_cast<std::int64_t>(distinct(level).size());
-    witness.text = fmt::format("answers that call themselves finished cover {:.0f} % less of what was asked for than alone, over {} prompts", -100 * drop,
-                               differences.size());
-    // Texts that left the baseline before they ended said something else; that they cover less is not a sign of a cut.
+    witness.text = fmt::format(
+        "answers that call themselves finished cover {:.0f} % less of what was asked for than "
+        "alone, over {} prompts",
+        -100 * drop, differences.size());
+    // Texts that left the baseline before they ended said something else; that they cover less is
+    // not a sign of a cut.
     const bool other_texts = diverged * 2 > witness.events;
     witness.p = drop > -0.1 || other_texts ? 1 : stats::sign_flip(differences, 1) / 2;
     return witness;

@@ -1,5 +1,6 @@
-// Shortening that nobody labels: answers that look finished, tested with three witnesses that do not trust the finish
-// reason (prefix, ending, coverage), each against the baseline's own rate (10.5.2 of the method).
+// Shortening that nobody labels: answers that look finished, tested with three witnesses that do
+// not trust the finish reason (prefix, ending, coverage), each against the baseline's own rate
+// (10.5.2 of the method).
 #pragma once
 
 #include <string>

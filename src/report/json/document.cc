@@ -11,12 +11,17 @@ namespace {
 
 using answer::Fact;
 
-Fact<double> span_fact(const std::optional<base::Duration>& span, answer::StampClock clock, const std::string& what) {
+Fact<double> span_fact(const std::optional<base::Duration>& span, answer::StampClock clock,
+                       const std::string& what) {
     if (!span) return Fact<double>::unavailable("it never came");
-    return Fact<double>::measured(base::to_ms(*span), what + (clock == answer::StampClock::kKernel ? ", kernel receive stamps" : ", user-space stamps"));
+    return Fact<double>::measured(
+        base::to_ms(*span), what + (clock == answer::StampClock::kKernel ? ", kernel receive stamps"
+                                                                         : ", user-space stamps"));
 }
 
-std::optional<double> milliseconds(const std::optional<base::Duration>& moment) { return moment ? std::optional(base::to_ms(*moment)) : std::nullopt; }
+std::optional<double> milliseconds(const std::optional<base::Duration>& moment) {
+    return moment ? std::optional(base::to_ms(*moment)) : std::nullopt;
+}
 
 std::optional<judge::Quantiles> gap_quantiles(const std::vector<base::Duration>& gaps) {
     if (gaps.empty()) return std::nullopt;
@@ -38,13 +43,18 @@ answer::Record without_bulk(const answer::Record& record) {
     kept.timeline.clock = record.timeline.clock;
     kept.status = record.status;
     kept.text_events = record.text_events;
-    kept.end = record.end, kept.disconnect = record.disconnect, kept.server_errors = record.server_errors;
-    kept.requested_max_tokens = record.requested_max_tokens, kept.effective_max_tokens = record.effective_max_tokens;
+    kept.end = record.end, kept.disconnect = record.disconnect,
+    kept.server_errors = record.server_errors;
+    kept.requested_max_tokens = record.requested_max_tokens,
+    kept.effective_max_tokens = record.effective_max_tokens;
     kept.prompt_tokens = record.prompt_tokens, kept.output_tokens = record.output_tokens;
     kept.reasoning_tokens = record.reasoning_tokens, kept.counted_tokens = record.counted_tokens;
-    kept.queue_ms = record.queue_ms, kept.preemptions = record.preemptions, kept.paused_ms = record.paused_ms;
-    kept.client_deadline_ms = record.client_deadline_ms, kept.gateway_deadline_ms = record.gateway_deadline_ms;
-    kept.server_deadline_ms = record.server_deadline_ms, kept.deadline_fired = record.deadline_fired;
+    kept.queue_ms = record.queue_ms, kept.preemptions = record.preemptions,
+    kept.paused_ms = record.paused_ms;
+    kept.client_deadline_ms = record.client_deadline_ms,
+    kept.gateway_deadline_ms = record.gateway_deadline_ms;
+    kept.server_deadline_ms = record.server_deadline_ms,
+    kept.deadline_fired = record.deadline_fired;
     kept.kv_bytes = record.kv_bytes, kept.memory_free_bytes = record.memory_free_bytes;
     return kept;
 }
@@ -53,10 +63,13 @@ Row make_row(const answer::Record& record, judge::Finding finding) {
     const auto clock = record.timeline.clock;
     return {.record = without_bulk(record),
             .finding = std::move(finding),
-            .finish_reason = record.end.reason ? Fact<std::string>::reported(*record.end.reason, "the last finish reason that was sent")
-                                               : Fact<std::string>::unavailable("no event carried one"),
+            .finish_reason = record.end.reason
+                                 ? Fact<std::string>::reported(
+                                       *record.end.reason, "the last finish reason that was sent")
+                                 : Fact<std::string>::unavailable("no event carried one"),
             .ttft_ms = span_fact(record.ttft(), clock, "request sent to first token of any kind"),
-            .ttft_answer_ms = span_fact(record.ttft_answer(), clock, "request sent to first token of the answer"),
+            .ttft_answer_ms =
+                span_fact(record.ttft_answer(), clock, "request sent to first token of the answer"),
             .itl_ms = gap_quantiles(record.timeline.gaps),
             .started_ms = milliseconds(record.timeline.started),
             .ended_ms = milliseconds(record.timeline.ended),
@@ -98,7 +111,8 @@ Document make_document(const answer::Run& run, judge::RunJudgement judgement) {
     document.experiment.prompts.clear();
     for (const answer::Record& record : run.records) {
         const auto found = judgement.findings.find(record.request.id);
-        document.rows.push_back(make_row(record, found == judgement.findings.end() ? judge::Finding{} : found->second));
+        document.rows.push_back(
+            make_row(record, found == judgement.findings.end() ? judge::Finding{} : found->second));
     }
     judgement.findings.clear();
     document.judgement = std::move(judgement);

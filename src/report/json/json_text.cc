@@ -16,10 +16,12 @@ namespace {
 namespace json = boost::json;
 constexpr std::size_t kLineWidth = 140;  ///< an object or list up to this long stays on its line
 
-/// A JSON string in which nothing drives a terminal: what is not printable is escaped, which loses nothing.
+/// A JSON string in which nothing drives a terminal: what is not printable is escaped, which loses
+/// nothing.
 std::string quoted(json::string_view text) {
     const std::string valid = base::valid_utf8({text.data(), text.size()});
-    const std::string serialized = json::serialize(json::value(json::string_view(valid.data(), valid.size())));
+    const std::string serialized =
+        json::serialize(json::value(json::string_view(valid.data(), valid.size())));
     std::string out;
     for (std::string_view rest = serialized; !rest.empty();) {
         const std::string_view character = rest.substr(0, base::front_character(rest).second);
@@ -29,14 +31,17 @@ std::string quoted(json::string_view text) {
         else if (code < 0x10000)
             out += fmt::format("\\u{:04x}", code);
         else
-            out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + (code & 0x3FF));
+            out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10),
+                               0xDC00 + (code & 0x3FF));
         rest.remove_prefix(character.size());
     }
     return out;
 }
 
 std::string scalar(const json::value& value) {
-    if (value.is_double()) return std::isfinite(value.get_double()) ? fmt::format("{:.12g}", value.get_double()) : "null";
+    if (value.is_double())
+        return std::isfinite(value.get_double()) ? fmt::format("{:.12g}", value.get_double())
+                                                 : "null";
     if (value.is_string()) return quoted(value.get_string());
     return json::serialize(value);
 }

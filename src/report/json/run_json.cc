@@ -1,5 +1,5 @@
-// Document to JSON, in the order of the contract. Objects are always there, with null members where nothing is known, so
-// that a script may write level.completion_rate.value without asking first.
+// Document to JSON, in the order of the contract. Objects are always there, with null members where
+// nothing is known, so that a script may write level.completion_rate.value without asking first.
 #include "report/json/run_json.h"
 
 #include <boost/json.hpp>
@@ -13,7 +13,9 @@ namespace {
 namespace json = boost::json;
 using answer::Fact;
 
-json::value text(std::string_view words) { return json::string(json::string_view(words.data(), words.size())); }
+json::value text(std::string_view words) {
+    return json::string(json::string_view(words.data(), words.size()));
+}
 
 json::value plain(std::int64_t value) { return value; }
 json::value plain(int value) { return value; }
@@ -50,28 +52,51 @@ json::value list(const std::vector<T>& values, Make make) {
 }
 template <class T>
 json::value fact(const Fact<T>& value) {
-    return json::object{{"value", maybe(value.value)}, {"from", word(value.from)}, {"how", text(value.how)}};
+    return json::object{
+        {"value", maybe(value.value)}, {"from", word(value.from)}, {"how", text(value.how)}};
 }
-json::value seconds(const std::optional<base::Duration>& time) { return time ? json::value(base::to_seconds(*time)) : json::value(nullptr); }
+json::value seconds(const std::optional<base::Duration>& time) {
+    return time ? json::value(base::to_seconds(*time)) : json::value(nullptr);
+}
 
 json::value interval(const std::optional<judge::Interval>& value) {
     if (!value) return json::object{{"value", nullptr}, {"low", nullptr}, {"high", nullptr}};
     return json::object{{"value", value->value}, {"low", value->low}, {"high", value->high}};
 }
 json::value quantiles(const std::optional<judge::Quantiles>& value) {
-    if (!value) return json::object{{"p50", nullptr}, {"p95", nullptr}, {"p99", nullptr}, {"max", nullptr}, {"count", 0}};
-    return json::object{{"p50", value->p50}, {"p95", value->p95}, {"p99", value->p99}, {"max", value->max}, {"count", value->count}};
+    if (!value)
+        return json::object{
+            {"p50", nullptr}, {"p95", nullptr}, {"p99", nullptr}, {"max", nullptr}, {"count", 0}};
+    return json::object{{"p50", value->p50},
+                        {"p95", value->p95},
+                        {"p99", value->p99},
+                        {"max", value->max},
+                        {"count", value->count}};
 }
 json::value paired(const std::optional<judge::PairedLength>& value) {
-    if (!value) return json::object{{"median_ratio", nullptr}, {"low", nullptr}, {"high", nullptr}, {"p", nullptr}, {"pairs", 0}};
-    return json::object{{"median_ratio", value->median_ratio}, {"low", value->low}, {"high", value->high}, {"p", value->p}, {"pairs", value->pairs}};
+    if (!value)
+        return json::object{{"median_ratio", nullptr},
+                            {"low", nullptr},
+                            {"high", nullptr},
+                            {"p", nullptr},
+                            {"pairs", 0}};
+    return json::object{{"median_ratio", value->median_ratio},
+                        {"low", value->low},
+                        {"high", value->high},
+                        {"p", value->p},
+                        {"pairs", value->pairs}};
 }
 
 json::value evidence_of(const judge::Evidence& evidence) {
-    return json::object{{"text", text(evidence.text)}, {"records", list(evidence.records)}, {"value", maybe(evidence.value)}, {"where", text(evidence.where)}};
+    return json::object{{"text", text(evidence.text)},
+                        {"records", list(evidence.records)},
+                        {"value", maybe(evidence.value)},
+                        {"where", text(evidence.where)}};
 }
 json::value remedy_of(const judge::Remedy& remedy) {
-    return json::object{{"text", text(remedy.text)}, {"setting", text(remedy.setting)}, {"number", maybe(remedy.number)}};
+    return json::object{{"text", text(remedy.text)},
+                        {"setting", text(remedy.setting)},
+                        {"number", maybe(remedy.number)}};
 }
 json::value verdict_of(const judge::Judgement& judgement) {
     return json::object{{"value", word(judgement.value)},
@@ -88,7 +113,10 @@ json::value verdict_of(const judge::Judgement& judgement) {
 }
 
 json::value cause_of(const judge::CauseCount& count) {
-    return json::object{{"cause", word(count.cause)}, {"layer", word(count.layer)}, {"count", count.count}, {"confidence", word(count.confidence)}};
+    return json::object{{"cause", word(count.cause)},
+                        {"layer", word(count.layer)},
+                        {"count", count.count},
+                        {"confidence", word(count.confidence)}};
 }
 json::value level_of(const judge::LevelJudgement& level) {
     return json::object{{"concurrency", level.concurrency},
@@ -102,7 +130,8 @@ json::value level_of(const judge::LevelJudgement& level) {
                         {"failed", level.failed},
                         {"completion_rate", interval(level.completion_rate)},
                         {"coverage", interval(level.coverage)},
-                        {"output_tokens", json::object{{"p50", maybe(level.output_tokens_p50)}, {"mean", maybe(level.output_tokens_mean)}}},
+                        {"output_tokens", json::object{{"p50", maybe(level.output_tokens_p50)},
+                                                       {"mean", maybe(level.output_tokens_mean)}}},
                         {"paired_length", paired(level.paired_length)},
                         {"ttft_ms", quantiles(level.ttft_ms)},
                         {"itl_ms", quantiles(level.itl_ms)},
@@ -116,8 +145,11 @@ json::value level_of(const judge::LevelJudgement& level) {
 }
 
 json::value error_fields(const answer::ServerError& error) {
-    return json::object{
-        {"status", maybe(error.status)}, {"code", text(error.code)}, {"type", text(error.type)}, {"text", text(error.text)}, {"where", word(error.where)}};
+    return json::object{{"status", maybe(error.status)},
+                        {"code", text(error.code)},
+                        {"type", text(error.type)},
+                        {"text", text(error.text)},
+                        {"where", word(error.where)}};
 }
 json::value end_of(const answer::EndFacts& end) {
     return json::object{{"reason", maybe(end.reason)},
@@ -147,7 +179,9 @@ void add_method_values(const answer::Record& record, const Row& row, json::objec
                                    {"gateway_ms", fact(record.gateway_deadline_ms)},
                                    {"server_ms", fact(record.server_deadline_ms)},
                                    {"fired", word(record.deadline_fired)}};
-    out["disconnect"] = json::object{{"by", word(record.disconnect.by)}, {"kind", word(record.disconnect.kind)}, {"at_byte", record.disconnect.at_byte}};
+    out["disconnect"] = json::object{{"by", word(record.disconnect.by)},
+                                     {"kind", word(record.disconnect.kind)},
+                                     {"at_byte", record.disconnect.at_byte}};
     out["preemptions"] = fact(record.preemptions);
     out["paused_ms"] = fact(record.paused_ms);
     out["kv_bytes"] = fact(record.kv_bytes);
@@ -158,8 +192,12 @@ void add_method_values(const answer::Record& record, const Row& row, json::objec
 json::value record_of(const Row& row) {
     const answer::Request& asked = row.record.request;
     const judge::Finding& finding = row.finding;
-    json::object out{{"id", text(asked.id)},       {"arm", text(asked.arm)},          {"concurrency", asked.concurrency},
-                     {"phase", text(asked.phase)}, {"prompt", text(asked.prompt_id)}, {"seed", asked.seed},
+    json::object out{{"id", text(asked.id)},
+                     {"arm", text(asked.arm)},
+                     {"concurrency", asked.concurrency},
+                     {"phase", text(asked.phase)},
+                     {"prompt", text(asked.prompt_id)},
+                     {"seed", asked.seed},
                      {"repeat", asked.repeat}};
     add_method_values(row.record, row, out);
     out["started_ms"] = maybe(row.started_ms);
@@ -183,34 +221,38 @@ json::value record_of(const Row& row) {
 }
 
 json::value sample_of(const answer::Sample& sample) {
-    return json::object{{"t_ms", base::to_ms(sample.at)},         {"arm", text(sample.arm)},
-                        {"kv_used", maybe(sample.kv_used)},       {"running", maybe(sample.running)},
-                        {"waiting", maybe(sample.waiting)},       {"preemptions", maybe(sample.preemptions)},
-                        {"free_bytes", maybe(sample.free_bytes)}, {"server_bytes", maybe(sample.server_bytes)}};
+    return json::object{
+        {"t_ms", base::to_ms(sample.at)},         {"arm", text(sample.arm)},
+        {"kv_used", maybe(sample.kv_used)},       {"running", maybe(sample.running)},
+        {"waiting", maybe(sample.waiting)},       {"preemptions", maybe(sample.preemptions)},
+        {"free_bytes", maybe(sample.free_bytes)}, {"server_bytes", maybe(sample.server_bytes)}};
 }
 
 json::value target_of(const Document& document) {
     const answer::ServerFacts& server = document.server;
-    return json::object{{"url", text(document.url)},
-                        {"model", text(document.model)},
-                        {"api", word(document.api)},
-                        {"server", json::object{{"name", text(server.name)},
-                                                {"version", text(server.version)},
-                                                {"how", text(server.how)},
-                                                {"model", text(server.model)},
-                                                {"window_tokens", fact(server.window)},
-                                                {"pool_tokens", fact(server.pool)},
-                                                {"slots", fact(server.slots)},
-                                                {"shared_pool", fact(server.shared_pool)},
-                                                {"default_max_tokens", fact(server.default_max_tokens)},
-                                                {"kv_bytes_per_token", fact(server.kv_bytes_per_token)},
-                                                {"max_queue", fact(server.max_queue)},
-                                                {"output_deadline_ms", fact(server.output_deadline_ms)}}}};
+    return json::object{
+        {"url", text(document.url)},
+        {"model", text(document.model)},
+        {"api", word(document.api)},
+        {"server", json::object{{"name", text(server.name)},
+                                {"version", text(server.version)},
+                                {"how", text(server.how)},
+                                {"model", text(server.model)},
+                                {"window_tokens", fact(server.window)},
+                                {"pool_tokens", fact(server.pool)},
+                                {"slots", fact(server.slots)},
+                                {"shared_pool", fact(server.shared_pool)},
+                                {"default_max_tokens", fact(server.default_max_tokens)},
+                                {"kv_bytes_per_token", fact(server.kv_bytes_per_token)},
+                                {"max_queue", fact(server.max_queue)},
+                                {"output_deadline_ms", fact(server.output_deadline_ms)}}}};
 }
 
 json::value experiment_of(const Document& document) {
     const answer::Experiment& plan = document.experiment;
-    const auto step = [](const answer::Experiment::Step& s) -> json::value { return json::array{text(s.arm), s.concurrency}; };
+    const auto step = [](const answer::Experiment::Step& s) -> json::value {
+        return json::array{text(s.arm), s.concurrency};
+    };
     const auto phase = [](const answer::Experiment::Step& s) { return text(s.phase); };
     return json::object{{"levels", list(plan.levels)},
                         {"prompts", document.prompts},
@@ -239,19 +281,21 @@ std::string to_json(const Document& document) {
                                     {"how", text(arm_description(document, arm.name))},
                                     {"verdict", verdict_of(arm.verdict)},
                                     {"levels", list(arm.levels, level_of)}});
-    return json_text(json::object{{"schema", text(kRunSchema)},
-                                  {"id", text(document.id)},
-                                  {"started", text(rfc3339(document.started))},
-                                  {"elapsed_s", base::to_seconds(document.elapsed)},
-                                  {"interrupted", document.interrupted},
-                                  {"fullstop", json::object{{"version", text(document.fullstop_version)}, {"build", text(document.fullstop_build)}}},
-                                  {"target", target_of(document)},
-                                  {"experiment", experiment_of(document)},
-                                  {"verdict", verdict_of(document.judgement.verdict)},
-                                  {"arms", std::move(arms)},
-                                  {"timeline", list(document.timeline, sample_of)},
-                                  {"notes", list(document.notes)},
-                                  {"records", list(document.rows, record_of)}});
+    return json_text(
+        json::object{{"schema", text(kRunSchema)},
+                     {"id", text(document.id)},
+                     {"started", text(rfc3339(document.started))},
+                     {"elapsed_s", base::to_seconds(document.elapsed)},
+                     {"interrupted", document.interrupted},
+                     {"fullstop", json::object{{"version", text(document.fullstop_version)},
+                                               {"build", text(document.fullstop_build)}}},
+                     {"target", target_of(document)},
+                     {"experiment", experiment_of(document)},
+                     {"verdict", verdict_of(document.judgement.verdict)},
+                     {"arms", std::move(arms)},
+                     {"timeline", list(document.timeline, sample_of)},
+                     {"notes", list(document.notes)},
+                     {"records", list(document.rows, record_of)}});
 }
 
 }  // namespace fullstop::report

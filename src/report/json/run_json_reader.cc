@@ -1,4 +1,5 @@
-// JSON to Document. A cursor knows where it stands, so an error says records[3].end.transport and not just "bad value".
+// JSON to Document. A cursor knows where it stands, so an error says records[3].end.transport and
+// not just "bad value".
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
@@ -28,13 +29,15 @@ public:
     Cursor operator[](const char* name) const {
         if (!there()) return {nullptr, ""};
         if (!value_->is_object()) misfit("an object");
-        return {value_->get_object().if_contains(name), place_.empty() ? name : place_ + "." + name};
+        return {value_->get_object().if_contains(name),
+                place_.empty() ? name : place_ + "." + name};
     }
     std::vector<Cursor> elements() const {
         std::vector<Cursor> found;
         if (!there()) return found;
         if (!value_->is_array()) misfit("a list");
-        for (const json::value& element : value_->get_array()) found.emplace_back(&element, fmt::format("{}[{}]", place_, found.size()));
+        for (const json::value& element : value_->get_array())
+            found.emplace_back(&element, fmt::format("{}[{}]", place_, found.size()));
         return found;
     }
     bool there() const { return value_ != nullptr && !value_->is_null(); }
@@ -88,7 +91,8 @@ public:
         (*this)["value"].read(out.value);
         (*this)["from"].word(out.from, answer::parse_provenance);
         (*this)["how"].read(out.how);
-        if (out.value.has_value() == (out.from == answer::Provenance::kUnavailable)) misfit("a fact whose value is null exactly when it is unavailable");
+        if (out.value.has_value() == (out.from == answer::Provenance::kUnavailable))
+            misfit("a fact whose value is null exactly when it is unavailable");
     }
     /// A word of a closed list.
     template <class E, class Parse>
@@ -97,12 +101,16 @@ public:
         std::string spelled;
         read(spelled);
         const auto parsed = parse(spelled);
-        if (!parsed) throw Misfit(fmt::format("{}: '{}' is not a word of this schema", place_, spelled));
+        if (!parsed)
+            throw Misfit(fmt::format("{}: '{}' is not a word of this schema", place_, spelled));
         out = *parsed;
     }
 
 private:
-    [[noreturn]] void misfit(const char* wanted) const { throw Misfit(fmt::format("{}: expected {}", place_.empty() ? "the document" : place_, wanted)); }
+    [[noreturn]] void misfit(const char* wanted) const {
+        throw Misfit(
+            fmt::format("{}: expected {}", place_.empty() ? "the document" : place_, wanted));
+    }
 
     const json::value* value_;
     std::string place_;
@@ -117,13 +125,15 @@ std::optional<judge::Interval> interval(const Cursor& at) {
 std::optional<judge::Quantiles> quantiles(const Cursor& at) {
     if (!at["p50"].there()) return std::nullopt;
     judge::Quantiles out;
-    at["p50"].read(out.p50), at["p95"].read(out.p95), at["p99"].read(out.p99), at["max"].read(out.max), at["count"].read(out.count);
+    at["p50"].read(out.p50), at["p95"].read(out.p95), at["p99"].read(out.p99),
+        at["max"].read(out.max), at["count"].read(out.count);
     return out;
 }
 std::optional<judge::PairedLength> paired(const Cursor& at) {
     if (!at["median_ratio"].there()) return std::nullopt;
     judge::PairedLength out;
-    at["median_ratio"].read(out.median_ratio), at["low"].read(out.low), at["high"].read(out.high), at["p"].read(out.p), at["pairs"].read(out.pairs);
+    at["median_ratio"].read(out.median_ratio), at["low"].read(out.low), at["high"].read(out.high),
+        at["p"].read(out.p), at["pairs"].read(out.pairs);
     return out;
 }
 std::vector<judge::Evidence> evidence_list(const Cursor& at) {
@@ -148,7 +158,8 @@ judge::Judgement judgement(const Cursor& at) {
     out.evidence = evidence_list(at["evidence"]);
     for (const Cursor& element : at["remedies"].elements()) {
         judge::Remedy& remedy = out.remedies.emplace_back();
-        element["text"].read(remedy.text), element["setting"].read(remedy.setting), element["number"].read(remedy.number);
+        element["text"].read(remedy.text), element["setting"].read(remedy.setting),
+            element["number"].read(remedy.number);
     }
     at["missing"].read(out.missing);
     at["next"].read(out.next);
@@ -160,11 +171,13 @@ judge::LevelJudgement level(const Cursor& at) {
     at["concurrency"].read(out.concurrency);
     at["verdict"].word(out.verdict, judge::parse_verdict);
     at["why"].read(out.why);
-    at["answers"].read(out.answers), at["natural"].read(out.natural), at["limited"].read(out.limited);
+    at["answers"].read(out.answers), at["natural"].read(out.natural),
+        at["limited"].read(out.limited);
     at["cut"].read(out.cut), at["refused"].read(out.refused), at["failed"].read(out.failed);
     out.completion_rate = interval(at["completion_rate"]);
     out.coverage = interval(at["coverage"]);
-    at["output_tokens"]["p50"].read(out.output_tokens_p50), at["output_tokens"]["mean"].read(out.output_tokens_mean);
+    at["output_tokens"]["p50"].read(out.output_tokens_p50),
+        at["output_tokens"]["mean"].read(out.output_tokens_mean);
     out.paired_length = paired(at["paired_length"]);
     out.ttft_ms = quantiles(at["ttft_ms"]), out.itl_ms = quantiles(at["itl_ms"]);
     out.queue_ms = quantiles(at["queue_ms"]), out.elapsed_ms = quantiles(at["elapsed_ms"]);
@@ -172,10 +185,14 @@ judge::LevelJudgement level(const Cursor& at) {
     at["memory_free_bytes_min"].read(out.memory_free_bytes_min);
     at["p_cut"].read(out.p_cut);
     for (const Cursor& element : at["causes"].elements()) {
-        judge::CauseCount count{
-            .cause = answer::Cause::kUnexplained, .layer = answer::Layer::kUnknown, .count = 0, .confidence = answer::Confidence::kUnresolved};
-        element["cause"].word(count.cause, answer::parse_cause), element["layer"].word(count.layer, answer::parse_layer);
-        element["count"].read(count.count), element["confidence"].word(count.confidence, answer::parse_confidence);
+        judge::CauseCount count{.cause = answer::Cause::kUnexplained,
+                                .layer = answer::Layer::kUnknown,
+                                .count = 0,
+                                .confidence = answer::Confidence::kUnresolved};
+        element["cause"].word(count.cause, answer::parse_cause),
+            element["layer"].word(count.layer, answer::parse_layer);
+        element["count"].read(count.count),
+            element["confidence"].word(count.confidence, answer::parse_confidence);
         out.causes.push_back(count);
     }
     return out;
@@ -183,7 +200,8 @@ judge::LevelJudgement level(const Cursor& at) {
 
 answer::ServerError server_error(const Cursor& at) {
     answer::ServerError out;
-    at["status"].read(out.status), at["code"].read(out.code), at["type"].read(out.type), at["text"].read(out.text);
+    at["status"].read(out.status), at["code"].read(out.code), at["type"].read(out.type),
+        at["text"].read(out.text);
     at["where"].word(out.where, answer::parse_error_place);
     return out;
 }
@@ -197,23 +215,31 @@ std::optional<answer::StampClock> parse_clock(std::string_view word) {
 answer::Record record(const Cursor& at) {
     answer::Record out;
     answer::Request& asked = out.request;
-    at["id"].read(asked.id), at["arm"].read(asked.arm), at["concurrency"].read(asked.concurrency), at["phase"].read(asked.phase);
-    at["prompt"].read(asked.prompt_id), at["seed"].read(asked.seed), at["repeat"].read(asked.repeat);
-    at["requested_max_tokens"].read(out.requested_max_tokens), at["effective_max_tokens"].read(out.effective_max_tokens);
+    at["id"].read(asked.id), at["arm"].read(asked.arm), at["concurrency"].read(asked.concurrency),
+        at["phase"].read(asked.phase);
+    at["prompt"].read(asked.prompt_id), at["seed"].read(asked.seed),
+        at["repeat"].read(asked.repeat);
+    at["requested_max_tokens"].read(out.requested_max_tokens),
+        at["effective_max_tokens"].read(out.effective_max_tokens);
     at["prompt_tokens"].read(out.prompt_tokens), at["output_tokens"].read(out.output_tokens);
-    at["reasoning_tokens"].read(out.reasoning_tokens), at["counted_tokens"].read(out.counted_tokens);
+    at["reasoning_tokens"].read(out.reasoning_tokens),
+        at["counted_tokens"].read(out.counted_tokens);
     at["end"]["reason"].read(out.end.reason), at["end"]["terminator"].read(out.end.terminator);
     at["end"]["transport"].word(out.end.transport, answer::parse_transport);
     if (at["end"]["error"].there()) out.end.error = server_error(at["end"]["error"]);
     at["http_status"].read(out.status);
     at["queue_ms"].read(out.queue_ms);
-    at["deadline"]["client_ms"].read(out.client_deadline_ms), at["deadline"]["gateway_ms"].read(out.gateway_deadline_ms);
-    at["deadline"]["server_ms"].read(out.server_deadline_ms), at["deadline"]["fired"].word(out.deadline_fired, answer::parse_deadline_fired);
+    at["deadline"]["client_ms"].read(out.client_deadline_ms),
+        at["deadline"]["gateway_ms"].read(out.gateway_deadline_ms);
+    at["deadline"]["server_ms"].read(out.server_deadline_ms),
+        at["deadline"]["fired"].word(out.deadline_fired, answer::parse_deadline_fired);
     at["disconnect"]["by"].word(out.disconnect.by, answer::parse_disconnect_by);
-    at["disconnect"]["kind"].word(out.disconnect.kind, answer::parse_disconnect_kind), at["disconnect"]["at_byte"].read(out.disconnect.at_byte);
+    at["disconnect"]["kind"].word(out.disconnect.kind, answer::parse_disconnect_kind),
+        at["disconnect"]["at_byte"].read(out.disconnect.at_byte);
     at["preemptions"].read(out.preemptions), at["paused_ms"].read(out.paused_ms);
     at["kv_bytes"].read(out.kv_bytes), at["memory_free_bytes"].read(out.memory_free_bytes);
-    for (const Cursor& element : at["server_errors"].elements()) out.server_errors.push_back(server_error(element));
+    for (const Cursor& element : at["server_errors"].elements())
+        out.server_errors.push_back(server_error(element));
     at["clock"].word(out.timeline.clock, parse_clock);
     at["text_events"].read(out.text_events);
     return out;
@@ -224,13 +250,15 @@ judge::Finding finding(const Cursor& at) {
     at["coverage"].read(out.coverage);
     at["prefix_of_baseline"].read(out.prefix_of_baseline);
     at["open_ending"].read(out.open_ending);
-    at["cause"].word(out.cause, answer::parse_cause), at["layer"].word(out.layer, answer::parse_layer);
+    at["cause"].word(out.cause, answer::parse_cause),
+        at["layer"].word(out.layer, answer::parse_layer);
     at["confidence"].word(out.confidence, answer::parse_confidence);
     at["shortened"].read(out.shortened);
     out.evidence = evidence_list(at["evidence"]);
     for (const Cursor& element : at["alternatives"].elements()) {
         judge::Alternative alternative{.cause = answer::Cause::kUnexplained, .why_not = {}};
-        element["cause"].word(alternative.cause, answer::parse_cause), element["why_not"].read(alternative.why_not);
+        element["cause"].word(alternative.cause, answer::parse_cause),
+            element["why_not"].read(alternative.why_not);
         out.alternatives.push_back(alternative);
     }
     at["next"].read(out.next);
@@ -244,7 +272,8 @@ Row row(const Cursor& at) {
     at["finish_reason"].read(out.finish_reason);
     at["ttft_ms"].read(out.ttft_ms), at["ttft_answer_ms"].read(out.ttft_answer_ms);
     out.itl_ms = quantiles(at["itl_ms"]);
-    at["started_ms"].read(out.started_ms), at["ended_ms"].read(out.ended_ms), at["elapsed_ms"].read(out.elapsed_ms);
+    at["started_ms"].read(out.started_ms), at["ended_ms"].read(out.ended_ms),
+        at["elapsed_ms"].read(out.elapsed_ms);
     at["text_bytes"].read(out.text_bytes), at["text_sha256"].read(out.text_sha256);
     return out;
 }
@@ -254,26 +283,36 @@ answer::Sample sample(const Cursor& at) {
     double ms = 0;
     at["t_ms"].read(ms);
     out.at = base::from_ms(ms);
-    at["arm"].read(out.arm), at["kv_used"].read(out.kv_used), at["running"].read(out.running), at["waiting"].read(out.waiting);
-    at["preemptions"].read(out.preemptions), at["free_bytes"].read(out.free_bytes), at["server_bytes"].read(out.server_bytes);
+    at["arm"].read(out.arm), at["kv_used"].read(out.kv_used), at["running"].read(out.running),
+        at["waiting"].read(out.waiting);
+    at["preemptions"].read(out.preemptions), at["free_bytes"].read(out.free_bytes),
+        at["server_bytes"].read(out.server_bytes);
     return out;
 }
 
 void read_target(const Cursor& at, Document& out) {
-    at["url"].read(out.url), at["model"].read(out.model), at["api"].word(out.api, answer::parse_api);
+    at["url"].read(out.url), at["model"].read(out.model),
+        at["api"].word(out.api, answer::parse_api);
     const Cursor server = at["server"];
-    server["name"].read(out.server.name), server["version"].read(out.server.version), server["how"].read(out.server.how);
-    server["model"].read(out.server.model), server["window_tokens"].read(out.server.window), server["pool_tokens"].read(out.server.pool);
+    server["name"].read(out.server.name), server["version"].read(out.server.version),
+        server["how"].read(out.server.how);
+    server["model"].read(out.server.model), server["window_tokens"].read(out.server.window),
+        server["pool_tokens"].read(out.server.pool);
     server["slots"].read(out.server.slots), server["shared_pool"].read(out.server.shared_pool);
-    server["default_max_tokens"].read(out.server.default_max_tokens), server["kv_bytes_per_token"].read(out.server.kv_bytes_per_token);
-    server["max_queue"].read(out.server.max_queue), server["output_deadline_ms"].read(out.server.output_deadline_ms);
+    server["default_max_tokens"].read(out.server.default_max_tokens),
+        server["kv_bytes_per_token"].read(out.server.kv_bytes_per_token);
+    server["max_queue"].read(out.server.max_queue),
+        server["output_deadline_ms"].read(out.server.output_deadline_ms);
 }
 
 void read_experiment(const Cursor& at, Document& out) {
     answer::Experiment& plan = out.experiment;
-    at["levels"].read(plan.levels), at["prompts"].read(out.prompts), at["repeat"].read(plan.repeat), at["max_tokens"].read(plan.max_tokens);
-    at["temperature"].read(plan.temperature), at["top_p"].read(plan.top_p), at["seed"].read(plan.seed), at["stream"].read(plan.stream);
-    at["stagger_s"].read(plan.stagger), at["client_deadline_s"].read(plan.client_deadline), at["client_idle_s"].read(plan.client_idle);
+    at["levels"].read(plan.levels), at["prompts"].read(out.prompts), at["repeat"].read(plan.repeat),
+        at["max_tokens"].read(plan.max_tokens);
+    at["temperature"].read(plan.temperature), at["top_p"].read(plan.top_p),
+        at["seed"].read(plan.seed), at["stream"].read(plan.stream);
+    at["stagger_s"].read(plan.stagger), at["client_deadline_s"].read(plan.client_deadline),
+        at["client_idle_s"].read(plan.client_idle);
     at["budget_s"].read(plan.budget), at["reduced"].read(plan.reduced);
     std::vector<std::string> phases;
     at["phases"].read(phases);
@@ -293,7 +332,8 @@ Document document(const Cursor& at) {
     if (!started.empty()) at["started"].word(out.started, parse_rfc3339);
     at["elapsed_s"].read(out.elapsed);
     at["interrupted"].read(out.interrupted);
-    at["fullstop"]["version"].read(out.fullstop_version), at["fullstop"]["build"].read(out.fullstop_build);
+    at["fullstop"]["version"].read(out.fullstop_version),
+        at["fullstop"]["build"].read(out.fullstop_build);
     read_target(at["target"], out);
     read_experiment(at["experiment"], out);
     out.judgement.verdict = judgement(at["verdict"]);
@@ -315,22 +355,30 @@ Document document(const Cursor& at) {
 
 base::Result<Document> read_run_document(std::string_view text, std::string_view name) {
     if (text.size() > kMaxRunDocumentBytes)
-        return base::usage_error(fmt::format("{} is larger than any run document ({})", name, short_bytes(static_cast<double>(text.size()))));
+        return base::usage_error(fmt::format("{} is larger than any run document ({})", name,
+                                             short_bytes(static_cast<double>(text.size()))));
     json::error_code error;
     const json::value root = json::parse(json::string_view(text.data(), text.size()), error);
     if (error)
-        return base::usage_error(fmt::format("{} is not a run document: it is no JSON ({})", name, error.message()), "'fullstop probe --json FILE' writes one");
+        return base::usage_error(
+            fmt::format("{} is not a run document: it is no JSON ({})", name, error.message()),
+            "'fullstop probe --json FILE' writes one");
     try {
         std::string schema;
         Cursor(&root, "")["schema"].read(schema);
         if (schema != kRunSchema) {
-            const std::string said = schema.empty() ? "it names no schema" : "its schema is " + schema;
-            return base::usage_error(fmt::format("{} is not a document this command reads: {}, wanted is {}", name, said, kRunSchema),
-                                     schema.starts_with("fullstop.run/") ? "a newer fullstop may read it" : "'fullstop probe --json FILE' writes one");
+            const std::string said =
+                schema.empty() ? "it names no schema" : "its schema is " + schema;
+            return base::usage_error(
+                fmt::format("{} is not a document this command reads: {}, wanted is {}", name, said,
+                            kRunSchema),
+                schema.starts_with("fullstop.run/") ? "a newer fullstop may read it"
+                                                    : "'fullstop probe --json FILE' writes one");
         }
         return document(Cursor(&root, ""));
     } catch (const Misfit& misfit) {
-        return base::usage_error(fmt::format("{} is a damaged run document: {}", name, misfit.what()));
+        return base::usage_error(
+            fmt::format("{} is a damaged run document: {}", name, misfit.what()));
     }
 }
 

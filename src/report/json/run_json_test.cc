@@ -17,7 +17,9 @@ namespace {
 
 using testing::HasSubstr;
 
-boost::json::value parsed(const Document& document) { return boost::json::parse(to_json(document)); }
+boost::json::value parsed(const Document& document) {
+    return boost::json::parse(to_json(document));
+}
 
 TEST(RunJson, EveryRecordHasTheTwelveValuesOfTheMethod) {
     for (const Document& document : {sample::defect(), sample::undecided()})
@@ -63,7 +65,8 @@ TEST(RunJson, EveryRecordHasTheTwelveValuesOfTheMethod) {
 
 TEST(RunJson, AnUnknownValueIsNullWithItsReasonAndNeverZero) {
     const auto record = parsed(sample::undecided()).at("records").at(0);
-    for (const char* name : {"requested_max_tokens", "output_tokens", "queue_ms", "ttft_ms", "preemptions", "kv_bytes", "memory_free_bytes", "coverage"}) {
+    for (const char* name : {"requested_max_tokens", "output_tokens", "queue_ms", "ttft_ms",
+                             "preemptions", "kv_bytes", "memory_free_bytes", "coverage"}) {
         EXPECT_TRUE(record.at(name).at("value").is_null()) << name;
         EXPECT_EQ(record.at(name).at("from").as_string(), "unavailable") << name;
         EXPECT_FALSE(record.at(name).at("how").as_string().empty()) << name;
@@ -89,7 +92,8 @@ TEST(RunJson, TheVerdictStandsInThePlacesOfTheContract) {
 
 TEST(RunJson, NotANumberAndInfinityBecomeNull) {
     Document document = sample::defect();
-    document.rows[0].ttft_ms = answer::Fact<double>::measured(std::numeric_limits<double>::quiet_NaN(), "a bug elsewhere");
+    document.rows[0].ttft_ms =
+        answer::Fact<double>::measured(std::numeric_limits<double>::quiet_NaN(), "a bug elsewhere");
     document.judgement.arms[0].levels[0].ttft_ms->p99 = std::numeric_limits<double>::infinity();
     const auto json = parsed(document);
     EXPECT_TRUE(json.at("records").at(0).at("ttft_ms").at("value").is_null());
@@ -97,27 +101,43 @@ TEST(RunJson, NotANumberAndInfinityBecomeNull) {
 }
 
 TEST(RunJson, OtherDocumentsAreRefusedByName) {
-    const auto message = [](std::string_view text) { return read_run_document(text, "x.json").error().message; };
+    const auto message = [](std::string_view text) {
+        return read_run_document(text, "x.json").error().message;
+    };
     EXPECT_THAT(message(""), HasSubstr("x.json is not a run document: it is no JSON"));
     EXPECT_THAT(message("{\"schema\": \"fullstop.run/1\""), HasSubstr("no JSON"));
     EXPECT_THAT(message("[1]"), HasSubstr("the document: expected an object"));
     EXPECT_THAT(message("{}"), HasSubstr("names no schema"));
-    EXPECT_THAT(message(R"({"schema": "fullstop.explanation/1"})"), HasSubstr("its schema is fullstop.explanation/1"));
-    EXPECT_THAT(read_run_document(R"({"schema": "fullstop.run/2"})", "x").error().hint, HasSubstr("newer"));
+    EXPECT_THAT(message(R"({"schema": "fullstop.explanation/1"})"),
+                HasSubstr("its schema is fullstop.explanation/1"));
+    EXPECT_THAT(read_run_document(R"({"schema": "fullstop.run/2"})", "x").error().hint,
+                HasSubstr("newer"));
 }
 
 TEST(RunJson, AWrongFieldIsNamedWithItsPlace) {
-    const auto message = [](std::string_view text) { return read_run_document(text, "x.json").error().message; };
-    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "records": [{}, {"end": {"transport": "vanished"}}]})"),
-                HasSubstr("records[1].end.transport: 'vanished' is not a word"));
-    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "arms": {}})"), HasSubstr("arms: expected a list"));
-    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "elapsed_s": 1e300})"), HasSubstr("elapsed_s: expected a number of seconds"));
-    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "records": [{"queue_ms": {"value": 1, "from": "unavailable", "how": ""}}]})"),
-                HasSubstr("records[0].queue_ms"));
+    const auto message = [](std::string_view text) {
+        return read_run_document(text, "x.json").error().message;
+    };
+    EXPECT_THAT(
+        message(
+            R"({"schema": "fullstop.run/1", "records": [{}, {"end": {"transport": "vanished"}}]})"),
+        HasSubstr("records[1].end.transport: 'vanished' is not a word"));
+    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "arms": {}})"),
+                HasSubstr("arms: expected a list"));
+    EXPECT_THAT(message(R"({"schema": "fullstop.run/1", "elapsed_s": 1e300})"),
+                HasSubstr("elapsed_s: expected a number of seconds"));
+    EXPECT_THAT(
+        message(
+            R"({"schema": "fullstop.run/1", "records": [{"queue_ms": {"value": 1, "from": "unavailable", "how": ""}}]})"),
+        HasSubstr("records[0].queue_ms"));
 }
 
 TEST(RunJson, ADocumentWithFewFieldsIsReadForWhatItHas) {
-    const auto document = read_run_document(R"({"schema": "fullstop.run/1", "id": "a", "later_addition": 1, "verdict": {"value": "policy"}})", "x").value();
+    const auto document =
+        read_run_document(
+            R"({"schema": "fullstop.run/1", "id": "a", "later_addition": 1, "verdict": {"value": "policy"}})",
+            "x")
+            .value();
     EXPECT_EQ(document.id, "a");
     EXPECT_EQ(document.judgement.verdict.value, judge::Verdict::kPolicy);
 }
@@ -128,7 +148,8 @@ TEST(RunJson, DamagedDocumentsGiveAnErrorOrADocumentButNeverMore) {
     int refused = 0;
     for (int i = 0; i < 2000; ++i) {
         std::string bad = good;
-        for (auto changes = 1 + random.below(3); changes > 0; --changes) bad[random.below(bad.size())] = static_cast<char>(random.below(256));
+        for (auto changes = 1 + random.below(3); changes > 0; --changes)
+            bad[random.below(bad.size())] = static_cast<char>(random.below(256));
         if (random.chance(0.3)) bad.resize(random.below(bad.size()));
         const auto read = read_run_document(bad, "x");
         if (read) continue;
@@ -152,8 +173,12 @@ TEST(Csv, HasOneLineAnAnswerAndAsManyCellsAsItsHead) {
 
 TEST(JUnit, FailsShortenedLevelsAndSkipsUndecidedOnes) {
     const std::string defect = to_junit(sample::defect());
-    EXPECT_THAT(defect, HasSubstr("<testsuites name=\"fullstop http://127.0.0.1:8080\" tests=\"5\" failures=\"3\" errors=\"0\" skipped=\"0\""));
-    EXPECT_THAT(defect, HasSubstr("<failure type=\"serving_defect\" message=\"14 of 16 answers were cut, none alone\">"));
+    EXPECT_THAT(defect, HasSubstr("<testsuites name=\"fullstop http://127.0.0.1:8080\" tests=\"5\" "
+                                  "failures=\"3\" errors=\"0\" skipped=\"0\""));
+    EXPECT_THAT(
+        defect,
+        HasSubstr(
+            "<failure type=\"serving_defect\" message=\"14 of 16 answers were cut, none alone\">"));
     EXPECT_THAT(to_junit(sample::undecided()), HasSubstr("<skipped message=\"inconclusive: "));
     EXPECT_THAT(to_junit(sample::slower()), HasSubstr("tests=\"2\" failures=\"0\""));
 }

@@ -28,7 +28,8 @@ CharacterSet CharacterSet::opposite() const {
 
 CharacterSet::Spelling CharacterSet::spelling() const {
     CharacterSet unwritten = opposite();  // and what cannot stand in a JSON text as it is
-    for (const CharacterRange range : std::array<CharacterRange, 4>{{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0xD800, 0xDFFF}}})
+    for (const CharacterRange range :
+         std::array<CharacterRange, 4>{{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0xD800, 0xDFFF}}})
         unwritten.add(range.first, range.last);
     Spelling out;
     const auto choice = [&](const std::string& way) {
@@ -36,10 +37,12 @@ CharacterSet::Spelling CharacterSet::spelling() const {
         ++out.choices;
     };
     std::string plain;
-    for (const CharacterRange& range : unwritten.opposite().ranges_) plain += fmt::format("\\U{:08X}-\\U{:08X}", range.first, range.last);
+    for (const CharacterRange& range : unwritten.opposite().ranges_)
+        plain += fmt::format("\\U{:08X}-\\U{:08X}", range.first, range.last);
     if (!plain.empty()) choice("[" + plain + "]");
     const auto holds = [&](std::uint32_t code) {
-        return std::ranges::any_of(ranges_, [&](const CharacterRange& r) { return r.first <= code && code <= r.last; });
+        return std::ranges::any_of(
+            ranges_, [&](const CharacterRange& r) { return r.first <= code && code <= r.last; });
     };
     if (holds('"')) choice(R"("\\\"")");
     if (holds('\\')) choice(R"("\\\\")");

@@ -15,7 +15,9 @@ class CharacterSet {
 public:
     /// All characters from `first` to `last`, both included.
     void add(std::uint32_t first, std::uint32_t last) { ranges_.push_back({first, last}); }
-    void add(const CharacterSet& other) { ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end()); }
+    void add(const CharacterSet& other) {
+        ranges_.insert(ranges_.end(), other.ranges_.begin(), other.ranges_.end());
+    }
     CharacterSet opposite() const;
     /// Sorted, none touches another.
     CharacterSet merged() const { return opposite().opposite(); }

@@ -1,5 +1,6 @@
-// From each state the characters are cut where a range of a place that may come next begins or ends; what lies between two
-// cuts leads to one set of places. Pieces that lead to the same set become one way.
+// From each state the characters are cut where a range of a place that may come next begins or
+// ends; what lies between two cuts leads to one set of places. Pieces that lead to the same set
+// become one way.
 #include "schema/pattern/pattern_automaton.h"
 
 #include <fmt/format.h>
@@ -32,8 +33,10 @@ public:
             leave(state, next);
         }
         if (too_large_)
-            return std::unexpected(fmt::format(
-                "it needs more than {} states to be followed character by character; write it so that fewer things may come next", kMaxPatternStates));
+            return std::unexpected(
+                fmt::format("it needs more than {} states to be followed character by character; "
+                            "write it so that fewer things may come next",
+                            kMaxPatternStates));
         return std::move(out_);
     }
 
@@ -92,6 +95,8 @@ private:
 
 }  // namespace
 
-std::expected<TextPattern, std::string> automaton_of(const Places& places, std::size_t& work) { return Builder(places, work).build(); }
+std::expected<TextPattern, std::string> automaton_of(const Places& places, std::size_t& work) {
+    return Builder(places, work).build();
+}
 
 }  // namespace fullstop::schema

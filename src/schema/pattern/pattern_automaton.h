@@ -1,4 +1,5 @@
-// The places of a regular expression, one for each character that it names, and the automaton that reads a text by them.
+// The places of a regular expression, one for each character that it names, and the automaton that
+// reads a text by them.
 #pragma once
 
 #include <bitset>
@@ -22,7 +23,8 @@ struct Places {
     bool may_be_empty = true;
 };
 
-/// Subset construction: a state is the set of places that the text so far may have come to. Errors: the automaton is too large.
+/// Subset construction: a state is the set of places that the text so far may have come to. Errors:
+/// the automaton is too large.
 std::expected<TextPattern, std::string> automaton_of(const Places& places, std::size_t& work);
 
 }  // namespace fullstop::schema

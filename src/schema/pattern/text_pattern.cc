@@ -22,8 +22,10 @@ constexpr int kMostGroups = 16;
 
 std::uint32_t code_point(std::string_view character) {
     constexpr std::array<std::uint32_t, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    std::uint32_t code = static_cast<unsigned char>(character.front()) & kLeadBits.at(character.size());
-    for (const char c : character.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+    std::uint32_t code =
+        static_cast<unsigned char>(character.front()) & kLeadBits.at(character.size());
+    for (const char c : character.substr(1))
+        code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
     return code;
 }
 
@@ -41,7 +43,8 @@ std::optional<CharacterSet> named_set(char name) {
         case 'D': set.add('0', '9'); break;
         case 'w':
         case 'W':
-            for (const auto& [first, last] : {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}, {'_', '_'}})
+            for (const auto& [first, last] :
+                 {std::pair{'0', '9'}, {'A', 'Z'}, {'a', 'z'}, {'_', '_'}})
                 set.add(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last));
             break;
         case 's':
@@ -63,7 +66,8 @@ std::optional<CharacterSet> named_set(char name) {
     return name >= 'a' ? set : set.opposite();
 }
 
-/// A part of the pattern by its places (Glushkov's construction): where it may begin and end, and whether it may be empty.
+/// A part of the pattern by its places (Glushkov's construction): where it may begin and end, and
+/// whether it may be empty.
 struct Piece {
     PlaceSet first, last;
     bool may_be_empty = true;
@@ -74,12 +78,16 @@ public:
     explicit PatternReader(std::string_view pattern) : pattern_(pattern) {}
 
     std::expected<Places, std::string> read() {
-        if (pattern_.size() > kMaxPatternBytes) fail(fmt::format("it has more than {} bytes", kMaxPatternBytes));
-        if (!take('^')) fail("it begins with ^ and ends with $, or it could stand anywhere in a longer text");
+        if (pattern_.size() > kMaxPatternBytes)
+            fail(fmt::format("it has more than {} bytes", kMaxPatternBytes));
+        if (!take('^'))
+            fail("it begins with ^ and ends with $, or it could stand anywhere in a longer text");
         const Piece whole = sequence(0);
         if (at_end() && wrong_.empty()) fail("it ends with $, or more could follow");
-        if (wrong_.empty() && peek() == '|') fail("alternatives of the whole stand in a group: ^(a|b)$");
-        if (!take('$') || !at_end()) fail(fmt::format("what stands at byte {} is not honoured", at_));
+        if (wrong_.empty() && peek() == '|')
+            fail("alternatives of the whole stand in a group: ^(a|b)$");
+        if (!take('$') || !at_end())
+            fail(fmt::format("what stands at byte {} is not honoured", at_));
         if (!wrong_.empty()) return std::unexpected(std::move(wrong_));
         places_.first = whole.first;
         places_.last = whole.last;
@@ -105,14 +113,16 @@ private:
         Piece out = sequence(depth);
         while (take('|')) {
             const Piece next = sequence(depth);
-            out = {out.first | next.first, out.last | next.last, out.may_be_empty || next.may_be_empty};
+            out = {out.first | next.first, out.last | next.last,
+                   out.may_be_empty || next.may_be_empty};
         }
         return out;
     }
 
     Piece sequence(int depth) {
         Piece out;
-        while (!at_end() && peek() != '|' && peek() != ')' && peek() != '$') append(out, repeated(depth));
+        while (!at_end() && peek() != '|' && peek() != ')' && peek() != '$')
+            append(out, repeated(depth));
         return out;
     }
 
@@ -132,9 +142,11 @@ private:
         const std::size_t from = places_.sets.size();
         const Piece once = atom(depth);
         const auto [least, most] = repetition();
-        if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{') fail("one repetition behind another is not honoured");
+        if (peek() == '?' || peek() == '*' || peek() == '+' || peek() == '{')
+            fail("one repetition behind another is not honoured");
         if (!wrong_.empty() || places_.sets.size() == from) return {};
-        const std::vector<PlaceSet> inner(places_.follow.begin() + static_cast<std::ptrdiff_t>(from), places_.follow.end());
+        const std::vector<PlaceSet> inner(
+            places_.follow.begin() + static_cast<std::ptrdiff_t>(from), places_.follow.end());
         const std::int64_t copies = most == 0 ? std::max<std::int64_t>(least, 1) : most;
         Piece out;
         for (std::int64_t i = 1; i <= copies && wrong_.empty(); ++i) {
@@ -148,14 +160,17 @@ private:
 
     Piece copy(const Piece& once, const std::vector<PlaceSet>& inner, std::size_t from) {
         const std::size_t by = places_.sets.size() - from;
-        if (places_.sets.size() + inner.size() > kMaxPatternPlaces) return too_many_places(), Piece{};
+        if (places_.sets.size() + inner.size() > kMaxPatternPlaces)
+            return too_many_places(), Piece{};
         for (std::size_t i = 0; i < inner.size(); ++i) {
             places_.sets.push_back(places_.sets[from + i]);
             places_.follow.push_back(inner[i] << by);
         }
         return {once.first << by, once.last << by, once.may_be_empty};
     }
-    void too_many_places() { fail(fmt::format("with its repetitions it has more than {} places", kMaxPatternPlaces)); }
+    void too_many_places() {
+        fail(fmt::format("with its repetitions it has more than {} places", kMaxPatternPlaces));
+    }
 
     /// How often, at least and at most; most 0: any number.
     std::pair<std::int64_t, std::int64_t> repetition() {
@@ -166,7 +181,8 @@ private:
         const std::int64_t least = number();
         std::int64_t most = least;
         if (take(',')) most = peek() == '}' ? 0 : number();
-        if (!take('}') || least < 0 || most < 0 || (most > 0 && most < least) || (most == 0 && pattern_[at_ - 2] != ','))
+        if (!take('}') || least < 0 || most < 0 || (most > 0 && most < least) ||
+            (most == 0 && pattern_[at_ - 2] != ','))
             fail("a repetition is {2}, {2,} or {2,4}");
         return {least, most};
     }
@@ -191,13 +207,15 @@ private:
             return of(breaks.opposite());
         }
         if (take('\\')) return of(escape());
-        if (std::string_view("^*+?{}]").contains(peek())) fail(fmt::format("the {} at byte {} is not honoured", peek(), at_));
+        if (std::string_view("^*+?{}]").contains(peek()))
+            fail(fmt::format("the {} at byte {} is not honoured", peek(), at_));
         return at_end() ? Piece{} : of(one(next_character()));
     }
 
     Piece group(int depth) {
         if (take('?') && !take(':')) fail("a group is (…) or (?:…)");
-        if (depth == kMostGroups) fail(fmt::format("groups are nested deeper than {}", kMostGroups));
+        if (depth == kMostGroups)
+            fail(fmt::format("groups are nested deeper than {}", kMostGroups));
         Piece inner = alternatives(depth + 1);
         if (!take(')')) fail("a group is not closed");
         return inner;
@@ -205,7 +223,8 @@ private:
 
     /// A place that allows one character of the set.
     Piece of(const CharacterSet& set) {
-        if (set.spelling().choices == 0) fail("a place of it allows control characters only, or nothing");
+        if (set.spelling().choices == 0)
+            fail("a place of it allows control characters only, or nothing");
         if (places_.sets.size() == kMaxPatternPlaces) too_many_places();
         if (!wrong_.empty()) return {};
         PlaceSet here;
@@ -228,10 +247,12 @@ private:
         const char c = pattern_[at_++];
         if (auto named = named_set(c)) return *named;
         constexpr std::string_view kNames = "tnvfr", kMeanings = "\t\n\v\f\r";
-        if (const auto known = kNames.find(c); known != std::string_view::npos) return one(static_cast<std::uint32_t>(kMeanings[known]));
+        if (const auto known = kNames.find(c); known != std::string_view::npos)
+            return one(static_cast<std::uint32_t>(kMeanings[known]));
         if (c == 'x') return one(hexadecimal(2));
         if (c == 'u') return one(hexadecimal(4));
-        const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+        const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
         if (word) fail(fmt::format("the escape at byte {} is not honoured", at_ - 2));
         return one(static_cast<std::uint32_t>(static_cast<unsigned char>(c)));
     }
@@ -240,7 +261,8 @@ private:
         std::uint32_t code = 0;
         const std::string_view rest = pattern_.substr(at_, digits);
         const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), code, 16);
-        if (rest.size() < digits || error != std::errc() || end != rest.data() + rest.size()) return fail("an escape has too few digits"), 0;
+        if (rest.size() < digits || error != std::errc() || end != rest.data() + rest.size())
+            return fail("an escape has too few digits"), 0;
         at_ += digits;
         return code;
     }
@@ -249,7 +271,8 @@ private:
         CharacterSet set;
         const bool opposite = take('^');
         while (!at_end() && peek() != ']') {
-            const bool named = peek() == '\\' && at_ + 1 < pattern_.size() && named_set(pattern_[at_ + 1]).has_value();
+            const bool named = peek() == '\\' && at_ + 1 < pattern_.size() &&
+                               named_set(pattern_[at_ + 1]).has_value();
             if (named) {
                 at_ += 2;
                 set.add(*named_set(pattern_[at_ - 1]));
@@ -259,7 +282,8 @@ private:
             std::uint32_t last = first;
             if (peek() == '-' && at_ + 1 < pattern_.size() && pattern_[at_ + 1] != ']') {
                 ++at_;
-                if (peek() == '\\' && at_ + 1 < pattern_.size() && named_set(pattern_[at_ + 1])) fail("a range in a class ends with one character");
+                if (peek() == '\\' && at_ + 1 < pattern_.size() && named_set(pattern_[at_ + 1]))
+                    fail("a range in a class ends with one character");
                 last = class_character();
                 if (last < first) fail("a range in a class runs backwards");
             }

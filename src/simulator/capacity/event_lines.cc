@@ -1,4 +1,5 @@
-// Times in milliseconds with three digits after the point, written as whole microseconds are: no rounding differs.
+// Times in milliseconds with three digits after the point, written as whole microseconds are: no
+// rounding differs.
 #include "simulator/capacity/event_lines.h"
 
 #include <fmt/format.h>
@@ -23,28 +24,36 @@ void EventLines::add(std::string line) {
 
 void EventLines::begin(const Setting& setting) {
     step_ = 0;
-    add(fmt::format("{{\"event\": \"setting\", \"kv_tokens\": {}, \"users\": {}, \"admission\": \"{}\"}}\n", setting.pool.count,
-                    setting.users ? std::to_string(*setting.users) : "null", engine::to_string(setting.admission)));
+    add(fmt::format(
+        "{{\"event\": \"setting\", \"kv_tokens\": {}, \"users\": {}, \"admission\": \"{}\"}}\n",
+        setting.pool.count, setting.users ? std::to_string(*setting.users) : "null",
+        engine::to_string(setting.admission)));
 }
 
 ServingRun::Watch EventLines::watch() {
     return {.changed =
                 [this](base::Duration at, std::size_t request, const ServedAnswer& answer) {
-                    std::string line = fmt::format("{{\"t_ms\": {}, \"request\": {}, ", ms(at), request);
+                    std::string line =
+                        fmt::format("{{\"t_ms\": {}, \"request\": {}, ", ms(at), request);
                     if (answer.ended)
-                        line += fmt::format("\"event\": \"{}\", \"cause\": \"{}\", \"tokens\": {}, \"pauses\": {}, \"text\": \"{:016x}\"}}\n",
-                                            answer.refused ? "refused" : "ended", answer::to_string(answer.cause), answer.tokens.count, answer.pauses(),
-                                            answer.text_hash);
+                        line += fmt::format(
+                            "\"event\": \"{}\", \"cause\": \"{}\", \"tokens\": {}, \"pauses\": {}, "
+                            "\"text\": \"{:016x}\"}}\n",
+                            answer.refused ? "refused" : "ended", answer::to_string(answer.cause),
+                            answer.tokens.count, answer.pauses(), answer.text_hash);
                     else
-                        line += fmt::format("\"event\": \"{}\"}}\n", answer.first ? "first_token" : "asked");
+                        line += fmt::format("\"event\": \"{}\"}}\n",
+                                            answer.first ? "first_token" : "asked");
                     add(std::move(line));
                 },
             .stepped =
                 [this](const ServedStep& step) {
                     add(fmt::format(
-                        "{{\"t_ms\": {}, \"event\": \"step\", \"step\": {}, \"ms\": {}, \"rows\": {}, \"decodes\": {}, \"running\": {}, \"waiting\": {}, "
+                        "{{\"t_ms\": {}, \"event\": \"step\", \"step\": {}, \"ms\": {}, \"rows\": "
+                        "{}, \"decodes\": {}, \"running\": {}, \"waiting\": {}, "
                         "\"kv_used\": {}, \"preemptions\": {}}}\n",
-                        ms(step.at), step_++, ms(step.took), step.rows, step.decodes, step.after.running, step.after.waiting, step.after.kv_used.count,
+                        ms(step.at), step_++, ms(step.took), step.rows, step.decodes,
+                        step.after.running, step.after.waiting, step.after.kv_used.count,
                         step.after.swaps + step.after.recomputes));
                 }};
 }

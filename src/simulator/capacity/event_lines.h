@@ -9,7 +9,8 @@
 
 namespace fullstop::simulator {
 
-/// Grows as settings are simulated; at kMaxEventBytes nothing more is added and the last line says so.
+/// Grows as settings are simulated; at kMaxEventBytes nothing more is added and the last line says
+/// so.
 class EventLines {
 public:
     void begin(const Setting& setting);
@@ -25,7 +26,8 @@ private:
     bool full_ = false;
 };
 
-/// A million tokens are about 100 MB of steps; this is kept in memory until it is written.   the last line says "truncated"
+/// A million tokens are about 100 MB of steps; this is kept in memory until it is written.   the
+/// last line says "truncated"
 inline constexpr std::size_t kMaxEventBytes = 1024UL * 1024 * 1024;
 
 }  // namespace fullstop::simulator

@@ -21,7 +21,8 @@ ServingLoad make_load(const LoadShape& shape, std::uint64_t seed) {
         request.natural = shape.natural.draw(lengths);
         request.max_tokens = shape.max_tokens;
         request.shared = std::min(shape.shared, request.prompt);
-        if (shape.pattern == ArrivalPattern::kPoisson) request.at = at += base::from_ms(arrivals.exponential(1000 / shape.rate));
+        if (shape.pattern == ArrivalPattern::kPoisson)
+            request.at = at += base::from_ms(arrivals.exponential(1000 / shape.rate));
     }
     return load;
 }
@@ -30,7 +31,9 @@ std::string prompt_text(std::size_t number, base::Tokens length, base::Tokens sh
     FULLSTOP_ASSERT(length.count > 0 && shared <= length, "a prompt has at least its end");
     std::string text(static_cast<std::size_t>(length.count), 'p');
     text.back() = '\n';
-    for (auto i = static_cast<std::size_t>(shared.count); i + 1 < text.size() && number > 0; ++i, number /= 26) text[i] = static_cast<char>('a' + number % 26);
+    for (auto i = static_cast<std::size_t>(shared.count); i + 1 < text.size() && number > 0;
+         ++i, number /= 26)
+        text[i] = static_cast<char>('a' + number % 26);
     return text;
 }
 

@@ -1,4 +1,5 @@
-// Who asks what and when, as a list that is fixed before the first request: the same load can be given to every setting.
+// Who asks what and when, as a list that is fixed before the first request: the same load can be
+// given to every setting.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct PlannedRequest {
     base::Tokens prompt{1};
     base::Tokens natural{1};                 ///< tokens after which the model would end by itself
     std::optional<base::Tokens> max_tokens;  ///< absent: what the window leaves
-    std::optional<base::Duration> patience;  ///< the client leaves so long after it asked; absent: never
+    std::optional<base::Duration>
+        patience;  ///< the client leaves so long after it asked; absent: never
     engine::Priority priority = engine::Priority::kNormal;
     std::string client;      ///< whose it is, for fairness
     base::Tokens shared{0};  ///< of the prompt, at its beginning: the same for all requests
@@ -26,7 +28,8 @@ struct PlannedRequest {
 
 struct ServingLoad {
     std::vector<PlannedRequest> requests;  ///< in order of `at`, unless users ask
-    /// Above 0: so many users, each of whom asks the next request of the list when its last answer has ended.
+    /// Above 0: so many users, each of whom asks the next request of the list when its last answer
+    /// has ended.
     std::int64_t users = 0;
 };
 
@@ -42,11 +45,13 @@ struct LoadShape {
     std::optional<base::Tokens> max_tokens;
 };
 
-/// Lengths depend on `seed` and the number of the request alone, so that loads of other patterns ask the same.
+/// Lengths depend on `seed` and the number of the request alone, so that loads of other patterns
+/// ask the same.
 ServingLoad make_load(const LoadShape& shape, std::uint64_t seed);
 
-/// Text of request `number` for SimulatedBackend, with exactly `length` tokens of which the first `shared` are the same for
-/// all. No two requests have the same text where the rest is long enough to tell them apart.
+/// Text of request `number` for SimulatedBackend, with exactly `length` tokens of which the first
+/// `shared` are the same for all. No two requests have the same text where the rest is long enough
+/// to tell them apart.
 std::string prompt_text(std::size_t number, base::Tokens length, base::Tokens shared = {});
 
 }  // namespace fullstop::simulator

@@ -1,5 +1,5 @@
-// One loop: arrivals and departures, then a step. Users of a closed loop ask again when their answer
-// has ended, or, refused for load, when the refusal says so.
+// One loop: arrivals and departures, then a step. Users of a closed loop ask again when their
+// answer has ended, or, refused for load, when the refusal says so.
 #include "simulator/capacity/serving_run.h"
 
 #include <algorithm>
@@ -25,17 +25,19 @@ std::uint64_t hash_with(std::uint64_t hash, std::string_view text) {
 /// Rows of all answers, each computed once.
 std::int64_t rows_at_most(const ServingLoad& load, Tokens window) {
     std::int64_t rows = 0;
-    for (const PlannedRequest& request : load.requests) rows += std::min(request.prompt + request.max_tokens.value_or(window), window).count + 1;
+    for (const PlannedRequest& request : load.requests)
+        rows += std::min(request.prompt + request.max_tokens.value_or(window), window).count + 1;
     return rows;
 }
 
-/// Each pause of an answer doubles what must be free before it comes back (admission.cc), so a few fill any pool; classes
-/// and ageing add a few.
+/// Each pause of an answer doubles what must be free before it comes back (admission.cc), so a few
+/// fill any pool; classes and ageing add a few.
 constexpr std::int64_t kMostPauses = 64;
 
 }  // namespace
 
-ServingRun::ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options, ServingLoad load, Watch watch)
+ServingRun::ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options,
+                       ServingLoad load, Watch watch)
     : backend_(backend),
       engine_(backend, options),
       load_(std::move(load)),
@@ -45,7 +47,8 @@ ServingRun::ServingRun(SimulatedBackend& backend, const engine::EngineOptions& o
     for (std::int64_t user = 0; user < load_.users; ++user) idle_.insert(Duration{});
     for (ServedAnswer& answer : answers_) answer.text_hash = kNoText;
     for (std::size_t i = 0; i < load_.requests.size(); ++i)
-        backend_.set_length(prompt_text(i, load_.requests[i].prompt, load_.requests[i].shared), load_.requests[i].natural);
+        backend_.set_length(prompt_text(i, load_.requests[i].prompt, load_.requests[i].shared),
+                            load_.requests[i].natural);
 }
 
 std::optional<Duration> ServingRun::next_arrival() const {
@@ -85,8 +88,10 @@ void ServingRun::ask(std::size_t request, Duration at) {
 void ServingRun::leave() {
     std::erase_if(impatient_, [&](std::size_t request) {
         const bool gone = answers_[request].ended;
-        if (gone || answers_[request].arrived + *load_.requests[request].patience > now_) return gone;
-        engine_.cancel(instant(), request + 1, answer::Cause::kClientCancelled, "the client left", events_);
+        if (gone || answers_[request].arrived + *load_.requests[request].patience > now_)
+            return gone;
+        engine_.cancel(instant(), request + 1, answer::Cause::kClientCancelled, "the client left",
+                       events_);
         return true;
     });
     read_events();
@@ -114,7 +119,11 @@ bool ServingRun::advance() {
     read_events();
     used_token_seconds_ += base::to_seconds(took) * static_cast<double>(used.count);
     if (watch_.stepped)
-        watch_.stepped({.at = now_, .took = took, .rows = backend_.last_rows(), .decodes = backend_.last_decodes(), .after = engine_.occupancy()});
+        watch_.stepped({.at = now_,
+                        .took = took,
+                        .rows = backend_.last_rows(),
+                        .decodes = backend_.last_decodes(),
+                        .after = engine_.occupancy()});
     stuck_ = goes_round();
     return !stuck_;
 }
@@ -128,7 +137,8 @@ bool ServingRun::goes_round() const {
 }
 
 void ServingRun::read_events() {
-    for (const engine::EngineEvent& event : std::exchange(events_, {})) std::visit([&](const auto& what) { on(what); }, event);
+    for (const engine::EngineEvent& event : std::exchange(events_, {}))
+        std::visit([&](const auto& what) { on(what); }, event);
 }
 
 void ServingRun::on(const engine::Refused& event) {
@@ -153,7 +163,8 @@ void ServingRun::on(const engine::Produced& event) {
 
 void ServingRun::on(const engine::Ended& event) {
     ServedAnswer& answer = answers_[event.id - 1];
-    FULLSTOP_ASSERT(answer.tokens == event.end.numbers.output_tokens, "every token of an answer was shown once");
+    FULLSTOP_ASSERT(answer.tokens == event.end.numbers.output_tokens,
+                    "every token of an answer was shown once");
     answer.text_hash = hash_with(answer.text_hash, event.text);
     answer.cause = event.end.cause;
     answer.swaps = event.end.numbers.swaps;

@@ -1,5 +1,6 @@
-// The engine of `fullstop serve` on a virtual clock: requests come, steps take what the cost model says, and everything
-// that a client would have seen is kept. As in serve, what happens during a step takes effect before the next one.
+// The engine of `fullstop serve` on a virtual clock: requests come, steps take what the cost model
+// says, and everything that a client would have seen is kept. As in serve, what happens during a
+// step takes effect before the next one.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,22 @@ namespace fullstop::simulator {
 struct ServedAnswer {
     bool asked = false, ended = false, refused = false;
     base::Duration arrived{}, end{};
-    std::optional<base::Duration> first;     ///< arrival of the first token
-    std::optional<base::Duration> estimate;  ///< of the time from arrival to it, made on arrival; absent without a target
-    base::Duration longest_gap{};            ///< between two tokens
+    std::optional<base::Duration> first;  ///< arrival of the first token
+    std::optional<base::Duration>
+        estimate;  ///< of the time from arrival to it, made on arrival; absent without a target
+    base::Duration longest_gap{};  ///< between two tokens
     base::Tokens tokens;
     answer::Cause cause = answer::Cause::kUnexplained;
-    int swaps = 0, recomputes = 0;  ///< pauses after which KV came back, or its tokens were computed again
+    int swaps = 0,
+        recomputes = 0;  ///< pauses after which KV came back, or its tokens were computed again
     base::Duration paused{};
     std::uint64_t text_hash = 0;  ///< FNV-1a of the text
 
     int pauses() const { return swaps + recomputes; }
     /// Ended by itself or at the limit that was asked for.
-    bool whole() const { return cause == answer::Cause::kNaturalEnd || cause == answer::Cause::kTokenLimit; }
+    bool whole() const {
+        return cause == answer::Cause::kNaturalEnd || cause == answer::Cause::kTokenLimit;
+    }
 };
 
 /// One computed step, when it ended.
@@ -44,28 +49,37 @@ class ServingRun {
 public:
     /// What to tell while running; each may be empty.
     struct Watch {
-        std::function<void(base::Duration at, std::size_t request, const ServedAnswer&)> changed;  ///< asked, first token, ended, refused
+        std::function<void(base::Duration at, std::size_t request, const ServedAnswer&)>
+            changed;  ///< asked, first token, ended, refused
         std::function<void(const ServedStep&)> stepped;
     };
 
     /// `backend` outlives the run. Request i has the sequence id i + 1.
-    ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options, ServingLoad load, Watch watch = {});
+    ServingRun(SimulatedBackend& backend, const engine::EngineOptions& options, ServingLoad load,
+               Watch watch = {});
 
     /// Takes the next step of the engine, or waits for the next arrival. False: all is over.
     bool advance();
-    /// More steps than any course of these requests can take: the engine goes round in circles. advance() then stops.
+    /// More steps than any course of these requests can take: the engine goes round in circles.
+    /// advance() then stops.
     bool stuck() const { return stuck_; }
 
     base::Duration now() const { return now_; }
     const std::vector<ServedAnswer>& answers() const { return answers_; }
-    const std::vector<float>& gaps_ms() const { return gaps_ms_; }  ///< between tokens, of all answers
+    const std::vector<float>& gaps_ms() const {
+        return gaps_ms_;
+    }  ///< between tokens, of all answers
     engine::Occupancy occupancy() const { return engine_.occupancy(); }
     const engine::BlockPool& pool() const { return engine_.pool(); }
     /// Mean share of the pool that held tokens, over the time that steps took.
     double kv_utilisation() const {
-        return busy_.count() > 0 ? used_token_seconds_ / base::to_seconds(busy_) / static_cast<double>(occupancy().kv_total.count) : 0;
+        return busy_.count() > 0 ? used_token_seconds_ / base::to_seconds(busy_) /
+                                       static_cast<double>(occupancy().kv_total.count)
+                                 : 0;
     }
-    std::int64_t rows() const { return rows_; }  ///< computed in all, those of recomputed tokens included
+    std::int64_t rows() const {
+        return rows_;
+    }  ///< computed in all, those of recomputed tokens included
     std::size_t ended() const { return ended_; }
     std::size_t requests() const { return load_.requests.size(); }
 

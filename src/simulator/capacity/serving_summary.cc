@@ -11,7 +11,9 @@ namespace {
 
 std::optional<Spread> spread_of(const std::vector<double>& values) {
     if (values.empty()) return std::nullopt;
-    return Spread{.p50 = stats::quantile(values, 0.5), .p99 = stats::quantile(values, 0.99), .max = *std::ranges::max_element(values)};
+    return Spread{.p50 = stats::quantile(values, 0.5),
+                  .p99 = stats::quantile(values, 0.99),
+                  .max = *std::ranges::max_element(values)};
 }
 
 }  // namespace
@@ -22,7 +24,8 @@ ServingSummary summarize(const ServingRun& run) {
     for (const ServedAnswer& answer : run.answers()) {
         if (answer.first) {
             ttft_ms.push_back(base::to_ms(*answer.first - answer.arrived));
-            summary.longest_silence_ms = std::max({summary.longest_silence_ms, ttft_ms.back(), base::to_ms(answer.longest_gap)});
+            summary.longest_silence_ms = std::max(
+                {summary.longest_silence_ms, ttft_ms.back(), base::to_ms(answer.longest_gap)});
         }
         if (!answer.ended) continue;
         ++summary.requests;
@@ -34,7 +37,9 @@ ServingSummary summarize(const ServingRun& run) {
     summary.ttft_ms = spread_of(ttft_ms);
     summary.itl_ms = spread_of({run.gaps_ms().begin(), run.gaps_ms().end()});
     summary.elapsed = run.now();
-    if (summary.elapsed > base::Duration{}) summary.tokens_per_s = static_cast<double>(summary.output_tokens) / base::to_seconds(summary.elapsed);
+    if (summary.elapsed > base::Duration{})
+        summary.tokens_per_s =
+            static_cast<double>(summary.output_tokens) / base::to_seconds(summary.elapsed);
     const auto occupancy = run.occupancy();
     summary.swaps = occupancy.swaps;
     summary.recomputes = occupancy.recomputes;

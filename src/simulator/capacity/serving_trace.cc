@@ -1,5 +1,6 @@
-// What the model would have done is only known of answers that ended by themselves. One that ended at its limit is given a
-// longer natural length and the same limit; one that was cut ends where it was cut, and a note says so.
+// What the model would have done is only known of answers that ended by themselves. One that ended
+// at its limit is given a longer natural length and the same limit; one that was cut ends where it
+// was cut, and a note says so.
 #include "simulator/capacity/serving_trace.h"
 
 #include <fmt/format.h>
@@ -21,31 +22,45 @@ namespace json = boost::json;
 using base::Tokens;
 
 constexpr const char* kForms =
-    "a trace is a fullstop.run/1 document (probe --json), or lines of {\"at_ms\": 0, \"prompt_tokens\": 100, \"output_tokens\": 250}";
+    "a trace is a fullstop.run/1 document (probe --json), or lines of {\"at_ms\": 0, "
+    "\"prompt_tokens\": 100, \"output_tokens\": 250}";
 
-base::Result<double> number_of(const json::object& object, const char* field, double low, double high, std::string_view place) {
+base::Result<double> number_of(const json::object& object, const char* field, double low,
+                               double high, std::string_view place) {
     const json::value* value = object.if_contains(field);
-    if (value == nullptr) return base::usage_error(fmt::format("{}: {} is missing", place, field), kForms);
+    if (value == nullptr)
+        return base::usage_error(fmt::format("{}: {} is missing", place, field), kForms);
     const double number = value->is_number() ? value->to_number<double>() : std::nan("");
-    if (!(number >= low && number <= high)) return base::usage_error(fmt::format("{}: {} is a number from {} to {}", place, field, low, high), kForms);
+    if (!(number >= low && number <= high))
+        return base::usage_error(
+            fmt::format("{}: {} is a number from {} to {}", place, field, low, high), kForms);
     return number;
 }
 
 base::Result<PlannedRequest> request_of(std::string_view line, std::string_view place) {
     json::error_code error;
     const json::value value = json::parse(json::string_view(line.data(), line.size()), error);
-    if (error || !value.is_object()) return base::usage_error(fmt::format("{} is not a JSON object", place), kForms);
+    if (error || !value.is_object())
+        return base::usage_error(fmt::format("{} is not a JSON object", place), kForms);
     const json::object& object = value.get_object();
     const auto at = number_of(object, "at_ms", 0, 1e12, place);
     if (!at) return std::unexpected(at.error());
-    PlannedRequest request{.at = base::from_ms(*at), .prompt = {}, .natural = {}, .max_tokens = {}, .patience = {}, .client = {}};
-    const auto prompt = number_of(object, "prompt_tokens", 1, static_cast<double>(kMaxRequestTokens), place);
+    PlannedRequest request{.at = base::from_ms(*at),
+                           .prompt = {},
+                           .natural = {},
+                           .max_tokens = {},
+                           .patience = {},
+                           .client = {}};
+    const auto prompt =
+        number_of(object, "prompt_tokens", 1, static_cast<double>(kMaxRequestTokens), place);
     if (!prompt) return std::unexpected(prompt.error());
-    const auto output = number_of(object, "output_tokens", 0, static_cast<double>(kMaxRequestTokens), place);
+    const auto output =
+        number_of(object, "output_tokens", 0, static_cast<double>(kMaxRequestTokens), place);
     if (!output) return std::unexpected(output.error());
     request.prompt = Tokens{std::llround(*prompt)};
     request.natural = Tokens{std::llround(*output)};
-    const auto optional = [&](const char* field, double low, double high) -> base::Result<std::optional<Tokens>> {
+    const auto optional = [&](const char* field, double low,
+                              double high) -> base::Result<std::optional<Tokens>> {
         const json::value* value = object.if_contains(field);
         if (value == nullptr || value->is_null()) return std::nullopt;
         const auto number = number_of(object, field, low, high, place);
@@ -88,14 +103,17 @@ base::Result<Trace> read_lines(std::string_view text, std::string_view name) {
 /// Absent: a number that the replay needs was not recorded.
 std::optional<PlannedRequest> request_of(const report::Row& row) {
     const auto output = row.record.length_tokens();
-    if (!row.started_ms || !row.record.prompt_tokens.value || row.record.prompt_tokens.value->count < 1 || !output) return std::nullopt;
+    if (!row.started_ms || !row.record.prompt_tokens.value ||
+        row.record.prompt_tokens.value->count < 1 || !output)
+        return std::nullopt;
     PlannedRequest request{.at = base::from_ms(*row.started_ms),
                            .prompt = *row.record.prompt_tokens.value,
                            .natural = Tokens{*output},
                            .max_tokens = {},
                            .patience = {},
                            .client = {}};
-    if (row.record.requested_max_tokens.value) request.max_tokens = *row.record.requested_max_tokens.value;
+    if (row.record.requested_max_tokens.value)
+        request.max_tokens = *row.record.requested_max_tokens.value;
     if (row.finding.cause == answer::Cause::kTokenLimit) {
         request.max_tokens = request.natural;
         request.natural += Tokens{1};
@@ -119,11 +137,14 @@ base::Result<Trace> read_run(std::string_view text, std::string_view name) {
         trace.load.requests.push_back(*request);
     }
     if (unknown > 0)
-        trace.notes.push_back(
-            fmt::format("{} left out: the record lacks its start, its prompt tokens or its output tokens", report::counted(unknown, "answer")));
+        trace.notes.push_back(fmt::format(
+            "{} left out: the record lacks its start, its prompt tokens or its output tokens",
+            report::counted(unknown, "answer")));
     if (cut > 0)
         trace.notes.push_back(
-            fmt::format("{} cut when recorded; where the model would have ended is not known, so they end there", report::counted(cut, "answer was")));
+            fmt::format("{} cut when recorded; where the model would have ended is not known, so "
+                        "they end there",
+                        report::counted(cut, "answer was")));
     return trace;
 }
 
@@ -143,13 +164,22 @@ bool is_line_of_requests(std::string_view text) {
 base::Result<Trace> read_trace(std::string_view text, std::string_view name) {
     const bool lines = is_line_of_requests(text);
     if (!lines && text.find(report::kRunSchema) == std::string_view::npos)
-        return base::usage_error(fmt::format("{}: the first line is not a JSON object, nor is this a {} document", name, report::kRunSchema), kForms);
+        return base::usage_error(
+            fmt::format("{}: the first line is not a JSON object, nor is this a {} document", name,
+                        report::kRunSchema),
+            kForms);
     auto trace = lines ? read_lines(text, name) : read_run(text, name);
     if (!trace) return trace;
     auto& requests = trace->load.requests;
-    if (requests.empty()) return base::usage_error(fmt::format("{} holds no request that can be asked again", name), kForms);
-    if (requests.size() > kMaxRequests) return base::usage_error(fmt::format("{} holds more than {} requests", name, kMaxRequests), "cut it into parts");
-    std::ranges::sort(requests, {}, [](const PlannedRequest& r) { return std::tuple(r.at, r.prompt, r.natural, r.max_tokens); });
+    if (requests.empty())
+        return base::usage_error(fmt::format("{} holds no request that can be asked again", name),
+                                 kForms);
+    if (requests.size() > kMaxRequests)
+        return base::usage_error(fmt::format("{} holds more than {} requests", name, kMaxRequests),
+                                 "cut it into parts");
+    std::ranges::sort(requests, {}, [](const PlannedRequest& r) {
+        return std::tuple(r.at, r.prompt, r.natural, r.max_tokens);
+    });
     const base::Duration first = requests.front().at;
     for (PlannedRequest& request : requests) request.at -= first;
     return trace;

@@ -1,5 +1,5 @@
-// A recorded load, to be asked again: a run document of fullstop (`fullstop.run/1`), or JSON lines of
-// {"at_ms", "prompt_tokens", "output_tokens", "max_tokens"?}. Further fields are left aside.
+// A recorded load, to be asked again: a run document of fullstop (`fullstop.run/1`), or JSON lines
+// of {"at_ms", "prompt_tokens", "output_tokens", "max_tokens"?}. Further fields are left aside.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@
 
 namespace fullstop::simulator {
 
-/// Most requests of one load: gaps of all their tokens are kept, which at 250 tokens each is 1 GB.   usage error
+/// Most requests of one load: gaps of all their tokens are kept, which at 250 tokens each is 1 GB.
+/// usage error
 inline constexpr std::size_t kMaxRequests = 1'000'000;
-/// Most tokens of one prompt or answer: beyond the window of any model.                              usage error
+/// Most tokens of one prompt or answer: beyond the window of any model. usage error
 inline constexpr std::int64_t kMaxRequestTokens = 10'000'000;
 
 struct Trace {

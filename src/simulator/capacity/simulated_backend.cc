@@ -21,13 +21,16 @@ constexpr TokenId kNewline = '\n' + 1;
 constexpr float kHigh = 50.0F;
 
 /// FNV-1a, one byte at a time.
-std::uint64_t hash_with(std::uint64_t hash, TokenId token) { return (hash ^ static_cast<std::uint64_t>(token)) * 1099511628211U; }
+std::uint64_t hash_with(std::uint64_t hash, TokenId token) {
+    return (hash ^ static_cast<std::uint64_t>(token)) * 1099511628211U;
+}
 
 }  // namespace
 
 Tokens TokenRange::draw(base::Random& random) const {
     FULLSTOP_ASSERT(low.count >= 0 && low <= high, "a range of lengths is not empty");
-    return low + Tokens{static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>((high - low).count) + 1))};
+    return low + Tokens{static_cast<std::int64_t>(
+                     random.below(static_cast<std::uint64_t>((high - low).count) + 1))};
 }
 
 SimulatedBackend::SimulatedBackend(Options options, engine::CostModel cost)
@@ -46,7 +49,9 @@ SimulatedBackend::SimulatedBackend(Options options, engine::CostModel cost)
              .pads = false},
       noise_(base::Random(options_.seed).fork(1)) {}
 
-std::uint64_t SimulatedBackend::first_hash() const { return 1469598103934665603U ^ base::Random(options_.seed).next(); }
+std::uint64_t SimulatedBackend::first_hash() const {
+    return 1469598103934665603U ^ base::Random(options_.seed).next();
+}
 
 Tokens SimulatedBackend::natural_length(std::uint64_t hash) const {
     if (const auto found = lengths_.find(hash); found != lengths_.end()) return found->second;
@@ -55,7 +60,8 @@ Tokens SimulatedBackend::natural_length(std::uint64_t hash) const {
 }
 
 TokenId SimulatedBackend::answer_token(std::uint64_t hash, std::int64_t at) {
-    return 'a' + 1 + static_cast<TokenId>(base::Random(hash + static_cast<std::uint64_t>(at)).below(26));
+    return 'a' + 1 +
+           static_cast<TokenId>(base::Random(hash + static_cast<std::uint64_t>(at)).below(26));
 }
 
 void SimulatedBackend::set_length(std::string_view prompt, Tokens length) {
@@ -68,11 +74,14 @@ std::string SimulatedBackend::answer_to(std::string_view prompt) const {
     std::uint64_t hash = first_hash();
     for (const TokenId token : tokenize(prompt).tokens) hash = hash_with(hash, token);
     std::string text;
-    for (std::int64_t i = 0; i < natural_length(hash).count; ++i) text += piece(answer_token(hash, i));
+    for (std::int64_t i = 0; i < natural_length(hash).count; ++i)
+        text += piece(answer_token(hash, i));
     return text;
 }
 
-base::Duration SimulatedBackend::take_elapsed() { return std::exchange(elapsed_, base::Duration{}); }
+base::Duration SimulatedBackend::take_elapsed() {
+    return std::exchange(elapsed_, base::Duration{});
+}
 
 engine::PromptTokens SimulatedBackend::tokenize(std::string_view text) const {
     engine::PromptTokens out;
@@ -81,13 +90,17 @@ engine::PromptTokens SimulatedBackend::tokenize(std::string_view text) const {
     return out;
 }
 
-std::string SimulatedBackend::piece(TokenId token) const { return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1)); }
+std::string SimulatedBackend::piece(TokenId token) const {
+    return token == kEnd ? std::string() : std::string(1, static_cast<char>(token - 1));
+}
 
-base::Result<engine::PromptTokens> SimulatedBackend::chat_tokens(std::span<const answer::Message> messages) const {
+base::Result<engine::PromptTokens> SimulatedBackend::chat_tokens(
+    std::span<const answer::Message> messages) const {
     return tokenize(chat_text(messages).value());
 }
 
-base::Result<std::string> SimulatedBackend::chat_text(std::span<const answer::Message> messages) const {
+base::Result<std::string> SimulatedBackend::chat_text(
+    std::span<const answer::Message> messages) const {
     std::string text;
     for (const auto& message : messages) text += message.role + ' ' + message.content + ' ';
     std::ranges::replace(text, '\n', ' ');
@@ -95,7 +108,8 @@ base::Result<std::string> SimulatedBackend::chat_text(std::span<const answer::Me
 }
 
 /// Its answers are a function of the prompt, which no grammar may change.
-base::Result<std::unique_ptr<engine::TokenConstraint>> SimulatedBackend::constrain(const std::string&) {
+base::Result<std::unique_ptr<engine::TokenConstraint>> SimulatedBackend::constrain(
+    const std::string&) {
     return base::usage_error("the simulated model takes no response format", "leave it out");
 }
 
@@ -111,13 +125,17 @@ DecodeStatus SimulatedBackend::decode(std::span<const Run> runs) {
     rows_.resize(std::max(rows_.size(), runs.size()), std::vector<float>(kVocabulary, 0.0F));
     chosen_.resize(rows_.size(), -1);
     for (std::size_t i = 0; i < chosen_.size(); ++i)
-        if (chosen_[i] >= 0) rows_[i][static_cast<std::size_t>(std::exchange(chosen_[i], -1))] = 0.0F;
+        if (chosen_[i] >= 0)
+            rows_[i][static_cast<std::size_t>(std::exchange(chosen_[i], -1))] = 0.0F;
     if (status == DecodeStatus::kNoRoom) return status;
     const auto time = cost_.estimate(engine::StepShape(options_.streams, runs, cells_));
-    elapsed_ += base::from_ms(base::to_ms(time) * (options_.noise > 0 ? std::exp(options_.noise * noise_.normal()) : 1.0));
+    elapsed_ +=
+        base::from_ms(base::to_ms(time) *
+                      (options_.noise > 0 ? std::exp(options_.noise * noise_.normal()) : 1.0));
     const std::size_t computed = status == DecodeStatus::kOk ? runs.size() : runs.size() / 2;
     for (std::size_t i = 0; i < computed; ++i) compute(runs[i], i);
-    FULLSTOP_ASSERT(std::cmp_less_equal(held_.size(), options_.max_sequences), "no more sequences than there are places");
+    FULLSTOP_ASSERT(std::cmp_less_equal(held_.size(), options_.max_sequences),
+                    "no more sequences than there are places");
     FULLSTOP_ASSERT(cells_ <= options_.pool, "no more tokens in KV than there are cells");
     return status;
 }
@@ -141,7 +159,8 @@ void SimulatedBackend::compute(const Run& run, std::size_t index) {
 void SimulatedBackend::take_in(Held& held, TokenId token) {
     if (held.tokens.empty()) held.hash = first_hash();
     if (held.prompt.count > 0)
-        FULLSTOP_ASSERT(token == answer_token(held.hash, (held.length() - held.prompt).count), "an answer goes on with the token that was chosen");
+        FULLSTOP_ASSERT(token == answer_token(held.hash, (held.length() - held.prompt).count),
+                        "an answer goes on with the token that was chosen");
     held.tokens.push_back(token);
     if (held.prompt.count > 0) return;
     held.hash = hash_with(held.hash, token);
@@ -151,7 +170,8 @@ void SimulatedBackend::take_in(Held& held, TokenId token) {
 }
 
 std::span<const float> SimulatedBackend::logits(std::size_t index) const {
-    FULLSTOP_ASSERT(index < chosen_.size() && chosen_[index] >= 0, "logits are read of runs that wanted them");
+    FULLSTOP_ASSERT(index < chosen_.size() && chosen_[index] >= 0,
+                    "logits are read of runs that wanted them");
     return rows_[index];
 }
 
@@ -161,12 +181,15 @@ void SimulatedBackend::remove(engine::SequenceId sequence) {
     const Held& held = found->second;
     cells_ -= held.length() - Tokens{std::ssize(held.shared)};
     for (const std::uint64_t cell : held.shared)
-        if (const auto at = holders_.find(cell); --at->second == 0) holders_.erase(at), cells_ -= Tokens{1};
+        if (const auto at = holders_.find(cell); --at->second == 0)
+            holders_.erase(at), cells_ -= Tokens{1};
     held_.erase(found);
 }
 
 void SimulatedBackend::share(engine::SequenceId from, engine::SequenceId to, Tokens length) {
-    FULLSTOP_ASSERT(facts_.shares && !held_.contains(to) && std::cmp_less(held_.size(), options_.max_sequences), "what shares has no place yet, and finds one");
+    FULLSTOP_ASSERT(
+        facts_.shares && !held_.contains(to) && std::cmp_less(held_.size(), options_.max_sequences),
+        "what shares has no place yet, and finds one");
     Held& source = held_.at(from);
     FULLSTOP_ASSERT(length <= source.length(), "what is shared is there");
     while (std::cmp_less(source.shared.size(), length.count)) {
@@ -183,34 +206,47 @@ void SimulatedBackend::share(engine::SequenceId from, engine::SequenceId to, Tok
 
 std::vector<std::byte> SimulatedBackend::snapshot(engine::SequenceId sequence, Tokens from) {
     const auto found = held_.find(sequence);
-    FULLSTOP_ASSERT(found != held_.end() && from <= found->second.length(), "only what is in KV is copied");
+    FULLSTOP_ASSERT(found != held_.end() && from <= found->second.length(),
+                    "only what is in KV is copied");
     elapsed_ += options_.swap.out(found->second.length() - from);
-    const auto bytes = std::as_bytes(std::span(found->second.tokens).subspan(static_cast<std::size_t>(from.count)));
+    const auto bytes = std::as_bytes(
+        std::span(found->second.tokens).subspan(static_cast<std::size_t>(from.count)));
     return {bytes.begin(), bytes.end()};
 }
 
-bool SimulatedBackend::fails() { return options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0; }
+bool SimulatedBackend::fails() {
+    return options_.restores_that_fail > 0 && ++restores_ % options_.restores_that_fail == 0;
+}
 
-/// Every token comes in as if it were computed, so one that does not belong there stops the program.
+/// Every token comes in as if it were computed, so one that does not belong there stops the
+/// program.
 void SimulatedBackend::take_from(Held& held, std::span<const std::byte> snapshot, Tokens keep) {
     std::vector<TokenId> tokens(snapshot.size() / sizeof(TokenId));
     std::memcpy(tokens.data(), snapshot.data(), snapshot.size());
-    for (const TokenId token : std::span(tokens).first(static_cast<std::size_t>(keep.count))) take_in(held, token);
+    for (const TokenId token : std::span(tokens).first(static_cast<std::size_t>(keep.count)))
+        take_in(held, token);
     cells_ += keep;
 }
 
-bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, Tokens keep, std::span<const std::byte> snapshot) {
+bool SimulatedBackend::restore(engine::SequenceId sequence, Tokens length, Tokens keep,
+                               std::span<const std::byte> snapshot) {
     FULLSTOP_ASSERT(!held_.contains(sequence), "what comes back has no place yet");
-    FULLSTOP_ASSERT(std::cmp_less(held_.size(), options_.max_sequences), "what comes back finds a place");
-    FULLSTOP_ASSERT(std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count) && keep <= length, "a snapshot holds what it is said to hold");
+    FULLSTOP_ASSERT(std::cmp_less(held_.size(), options_.max_sequences),
+                    "what comes back finds a place");
+    FULLSTOP_ASSERT(
+        std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count) && keep <= length,
+        "a snapshot holds what it is said to hold");
     if (fails() || cells_ + length > options_.pool) return false;
     take_from(held_[sequence], snapshot, keep);
     elapsed_ += options_.swap.in(length);
     return true;
 }
 
-bool SimulatedBackend::append(engine::SequenceId sequence, Tokens length, std::span<const std::byte> snapshot) {
-    FULLSTOP_ASSERT(facts_.shares && std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count), "a snapshot holds what it is said to hold");
+bool SimulatedBackend::append(engine::SequenceId sequence, Tokens length,
+                              std::span<const std::byte> snapshot) {
+    FULLSTOP_ASSERT(
+        facts_.shares && std::cmp_equal(snapshot.size(), (kBytesPerToken * length.count).count),
+        "a snapshot holds what it is said to hold");
     if (fails()) return false;
     FULLSTOP_ASSERT(cells_ + length <= options_.pool, "what comes back finds cells");
     take_from(held_.at(sequence), snapshot, length);

@@ -1,8 +1,9 @@
-// engine::Backend without a model: tokens from a seed, time from a cost model, and a strict account of KV cells.
+// engine::Backend without a model: tokens from a seed, time from a cost model, and a strict account
+// of KV cells.
 //
-// One byte is one token. A prompt ends with its first newline; what follows it is the answer, a function of (seed, prompt)
-// alone, so a token that is lost, doubled or computed at the wrong place stops the program. Time is virtual: decodes
-// and swaps say how long they would have taken.
+// One byte is one token. A prompt ends with its first newline; what follows it is the answer, a
+// function of (seed, prompt) alone, so a token that is lost, doubled or computed at the wrong place
+// stops the program. Time is virtual: decodes and swaps say how long they would have taken.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +36,15 @@ public:
 
     struct Options {
         std::uint64_t seed = 1;
-        bool streams = false;       ///< layout: each sequence owns its window, else all share the pool
+        bool streams = false;  ///< layout: each sequence owns its window, else all share the pool
         base::Tokens pool{4096};    ///< whole blocks
         base::Tokens window{4096};  ///< of one sequence
         std::int64_t max_sequences = 8;
         engine::SwapCost swap{};              ///< of host memory
         std::int64_t restores_that_fail = 0;  ///< every so many-th restore() says false; 0: none
-        TokenRange natural{{250}, {250}};     ///< output tokens after which the model would end by itself
-        double noise = 0;                     ///< standard deviation of the logarithm of each step's time
+        TokenRange natural{{250},
+                           {250}};  ///< output tokens after which the model would end by itself
+        double noise = 0;           ///< standard deviation of the logarithm of each step's time
     };
     SimulatedBackend(Options options, engine::CostModel cost);
 
@@ -50,7 +52,8 @@ public:
     void set_length(std::string_view prompt, base::Tokens length);
     /// The answer to `prompt` up to its natural end.
     std::string answer_to(std::string_view prompt) const;
-    /// Decode number `step`, from 0, gives `status` instead of computing. Aborted and fatal ones leave half of the runs in KV.
+    /// Decode number `step`, from 0, gives `status` instead of computing. Aborted and fatal ones
+    /// leave half of the runs in KV.
     void fail(std::int64_t step, engine::DecodeStatus status) { faults_[step] = status; }
 
     /// What decodes and swaps since the last call would have taken.
@@ -66,15 +69,19 @@ public:
     engine::PromptTokens tokenize(std::string_view text) const override;
     std::string piece(engine::TokenId token) const override;
     bool is_end(engine::TokenId token) const override { return token == kEnd; }
-    base::Result<engine::PromptTokens> chat_tokens(std::span<const answer::Message> messages) const override;
+    base::Result<engine::PromptTokens> chat_tokens(
+        std::span<const answer::Message> messages) const override;
     base::Result<std::string> chat_text(std::span<const answer::Message> messages) const override;
-    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(const std::string& grammar) override;
+    base::Result<std::unique_ptr<engine::TokenConstraint>> constrain(
+        const std::string& grammar) override;
     engine::DecodeStatus decode(std::span<const engine::Run> runs) override;
     std::span<const float> logits(std::size_t index) const override;
     void remove(engine::SequenceId sequence) override;
     std::vector<std::byte> snapshot(engine::SequenceId sequence, base::Tokens from) override;
-    bool append(engine::SequenceId sequence, base::Tokens length, std::span<const std::byte> snapshot) override;
-    bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep, std::span<const std::byte> snapshot) override;
+    bool append(engine::SequenceId sequence, base::Tokens length,
+                std::span<const std::byte> snapshot) override;
+    bool restore(engine::SequenceId sequence, base::Tokens length, base::Tokens keep,
+                 std::span<const std::byte> snapshot) override;
     void share(engine::SequenceId from, engine::SequenceId to, base::Tokens length) override;
 
 private:
@@ -84,7 +91,8 @@ private:
         std::uint64_t hash = 0;
         base::Tokens prompt;  ///< with its newline; 0 while that has not come
         base::Tokens natural;
-        /// Cells that other sequences may hold too, in the order of tokens; those behind them are its own.
+        /// Cells that other sequences may hold too, in the order of tokens; those behind them are
+        /// its own.
         std::vector<std::uint64_t> shared = {};
         base::Tokens length() const { return {std::ssize(tokens)}; }
     };

@@ -33,12 +33,13 @@ ServingLoad load_of(const SweepPlan& plan, const Setting& setting) {
     }
     LoadShape shape = plan.shape;
     if (setting.users) shape.users = *setting.users;
-    if (!plan.requests_given) shape.requests = std::max(kLeastRequests, setting.users.value_or(0) * kRequestsPerUser);
+    if (!plan.requests_given)
+        shape.requests = std::max(kLeastRequests, setting.users.value_or(0) * kRequestsPerUser);
     return make_load(shape, plan.seed);
 }
 
-SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost, const std::function<bool(const ServingRun&)>& stop,
-                     ServingRun::Watch watch) {
+SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost,
+                     const std::function<bool(const ServingRun&)>& stop, ServingRun::Watch watch) {
     SweepRow row{.setting = setting, .window = window_of(plan, setting.pool), .summary = {}};
     const Tokens pool = plan.streams ? row.window * plan.max_sequences : row.window;
     SimulatedBackend backend({.seed = plan.seed,
@@ -52,7 +53,11 @@ SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine
                              cost.model);
     const base::Bytes host = SimulatedBackend::kBytesPerToken * plan.host_memory.count;
     ServingRun run(backend,
-                   {.max_queue = plan.max_queue, .admission = setting.admission, .host_memory = host, .itl_target = plan.itl_target, .cost = cost.model},
+                   {.max_queue = plan.max_queue,
+                    .admission = setting.admission,
+                    .host_memory = host,
+                    .itl_target = plan.itl_target,
+                    .cost = cost.model},
                    load_of(plan, setting), std::move(watch));
     bool more = true;
     while (more && !stop(run)) more = run.advance();

@@ -34,8 +34,9 @@ struct SweepPlan {
     bool streams = false;
     std::int64_t max_sequences = 8;
     std::size_t max_queue = engine::kDefaultMaxQueue;
-    base::Tokens host_memory{0};                 ///< tokens of paused answers that it holds
-    std::optional<base::Duration> itl_target{};  ///< as for serve: prompts are computed in pieces that allow it
+    base::Tokens host_memory{0};  ///< tokens of paused answers that it holds
+    std::optional<base::Duration>
+        itl_target{};  ///< as for serve: prompts are computed in pieces that allow it
     double noise = 0;
     std::uint64_t seed = 1;
 };
@@ -48,22 +49,23 @@ struct SweepRow {
     bool stuck = false;
 };
 
-/// Tokens that one answer may hold in a pool of this size: all of it, or its own stream's share in steps of 256, as
-/// adapters/llama makes it. 0: the pool is too small for so many streams.
+/// Tokens that one answer may hold in a pool of this size: all of it, or its own stream's share in
+/// steps of 256, as adapters/llama makes it. 0: the pool is too small for so many streams.
 base::Tokens window_of(const SweepPlan& plan, base::Tokens pool);
 
 ServingLoad load_of(const SweepPlan& plan, const Setting& setting);
 
 /// Simulates one setting, until it is over or `stop` says so; it is asked after every step.
-SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost, const std::function<bool(const ServingRun&)>& stop,
+SweepRow run_setting(const SweepPlan& plan, const Setting& setting, const engine::CostTable& cost,
+                     const std::function<bool(const ServingRun&)>& stop,
                      ServingRun::Watch watch = {});
 
 struct Targets {
     std::optional<double> ttft_ms, itl_ms;  ///< at the 99th percentile
 };
 
-/// Pool and admission that would do for all loads of the sweep, and why, as sentences. Without targets: the smallest pool
-/// that comes close to the best of every load.
+/// Pool and admission that would do for all loads of the sweep, and why, as sentences. Without
+/// targets: the smallest pool that comes close to the best of every load.
 struct Advice {
     std::optional<base::Tokens> pool;  ///< absent: none would do
     std::optional<engine::AdmissionMode> admission;

@@ -1,5 +1,6 @@
-// Does judge name what was planted, and stay silent when nothing was? Whole probe runs in virtual time: every scenario at
-// every onset, and unplanted runs of honest servers whose lengths vary naturally. Prints both rates and every miss.
+// Does judge name what was planted, and stay silent when nothing was? Whole probe runs in virtual
+// time: every scenario at every onset, and unplanted runs of honest servers whose lengths vary
+// naturally. Prints both rates and every miss.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -39,14 +40,17 @@ std::vector<answer::Prompt> eight_prompts() {
     story.ends_with = "THE END";
     both.items = 5;
     both.contains = {"oak", "birch", "pine"};
-    return {prompt("list", "Name six kinds of bridges, one a line, with a sentence each.", list),
-            prompt("long-list", "List ten rules for a tidy workshop, numbered, each with its reason.", long_list),
-            prompt("facts", "Explain how the four named rocks are made and where they are found.", facts),
-            prompt("planets", "Describe the five planets that people knew before telescopes.", planets),
-            prompt("json", "Give a JSON document about the two metals of bronze.", json),
-            prompt("story", "Tell a story of a lighthouse and close it with THE END.", story),
-            prompt("trees", "Number five trees of the north and what their wood is good for.", both),
-            prompt("letter", "Write a letter to a neighbour about a fallen fence.", none)};
+    return {
+        prompt("list", "Name six kinds of bridges, one a line, with a sentence each.", list),
+        prompt("long-list", "List ten rules for a tidy workshop, numbered, each with its reason.",
+               long_list),
+        prompt("facts", "Explain how the four named rocks are made and where they are found.",
+               facts),
+        prompt("planets", "Describe the five planets that people knew before telescopes.", planets),
+        prompt("json", "Give a JSON document about the two metals of bronze.", json),
+        prompt("story", "Tell a story of a lighthouse and close it with THE END.", story),
+        prompt("trees", "Number five trees of the north and what their wood is good for.", both),
+        prompt("letter", "Write a letter to a neighbour about a fallen fence.", none)};
 }
 
 struct Played {
@@ -61,8 +65,10 @@ Played play(VirtualRun run) {
 }
 
 std::string concluded(const judge::Judgement& verdict) {
-    return fmt::format("{} {} {} {} from {}", judge::to_string(verdict.value), verdict.cause ? answer::to_string(*verdict.cause) : "-",
-                       verdict.layer ? answer::to_string(*verdict.layer) : "-", answer::to_string(verdict.confidence), verdict.from_concurrency.value_or(0));
+    return fmt::format("{} {} {} {} from {}", judge::to_string(verdict.value),
+                       verdict.cause ? answer::to_string(*verdict.cause) : "-",
+                       verdict.layer ? answer::to_string(*verdict.layer) : "-",
+                       answer::to_string(verdict.confidence), verdict.from_concurrency.value_or(0));
 }
 
 /// How the records were judged, most frequent first, for the table of misses.
@@ -70,18 +76,25 @@ std::string record_causes(const Played& played) {
     std::map<std::string, int> counts;
     for (const auto& record : played.result.run.records)
         if (record.request.arm == "deployed")
-            ++counts[fmt::format("{}@{}", answer::to_string(played.judgement.findings.at(record.request.id).cause), record.request.concurrency)];
+            ++counts[fmt::format(
+                "{}@{}", answer::to_string(played.judgement.findings.at(record.request.id).cause),
+                record.request.concurrency)];
     std::string text;
     for (const auto& [name, count] : counts)
         if (!name.starts_with("natural_end")) text += fmt::format(" {}x{}", name, count);
     return text;
 }
 
-bool among(const auto& allowed, const auto& value) { return std::ranges::find(allowed, value) != allowed.end(); }
+bool among(const auto& allowed, const auto& value) {
+    return std::ranges::find(allowed, value) != allowed.end();
+}
 
 /// A pause ends nothing: it stands beside the cause of the answer's end.
 bool carries(const judge::Finding& finding, answer::Cause cause) {
-    return finding.cause == cause || std::ranges::any_of(finding.alternatives, [&](const judge::Alternative& other) { return other.cause == cause; });
+    return finding.cause == cause ||
+           std::ranges::any_of(finding.alternatives, [&](const judge::Alternative& other) {
+               return other.cause == cause;
+           });
 }
 
 /// Share of the deployed arm's answers at `level` that carry `cause`.
@@ -100,7 +113,8 @@ std::string miss(const Expected& expected, int from, const Played& played) {
     const auto& said = played.judgement.verdict;
     std::string wrong;
     if (!among(expected.verdicts, said.value)) wrong += " verdict";
-    if (expected.of_answers && share_of(played, *expected.of_answers, from) < 0.2) wrong += " answers";
+    if (expected.of_answers && share_of(played, *expected.of_answers, from) < 0.2)
+        wrong += " answers";
     if (expected.causes.empty()) return wrong;
     if (!said.cause || !among(expected.causes, *said.cause)) wrong += " cause";
     if (!said.layer || !among(expected.layers, *said.layer)) wrong += " layer";
@@ -122,17 +136,23 @@ TEST(PlantedCauses, AreNamedWithCauseLayerVerdictAndTheConcurrencyTheyStartAt) {
             events += played.result.events;
             answers += played.result.run.records.size();
             auto wrong = miss(scenario.expected, from, played);
-            if (played.result.outcome != Outcome::kDone) wrong += fmt::format(" run: {}", to_string(played.result.outcome));
+            if (played.result.outcome != Outcome::kDone)
+                wrong += fmt::format(" run: {}", to_string(played.result.outcome));
             hits += wrong.empty();
             if (wrong.empty()) continue;
-            misses += fmt::format("  {} (from {}, seed {}): wrong{}\n    said: {}: {}\n    answers:{}\n", scenario.name, from, seed, wrong,
-                                  concluded(played.judgement.verdict), played.judgement.verdict.headline, record_causes(played));
-            for (const auto& note : played.result.run.notes) misses += fmt::format("    note: {}\n", note);
+            misses +=
+                fmt::format("  {} (from {}, seed {}): wrong{}\n    said: {}: {}\n    answers:{}\n",
+                            scenario.name, from, seed, wrong, concluded(played.judgement.verdict),
+                            played.judgement.verdict.headline, record_causes(played));
+            for (const auto& note : played.result.run.notes)
+                misses += fmt::format("    note: {}\n", note);
         }
     }
-    fmt::print("planted causes: {} of {} hit ({} scenarios, {} answers, {} events)\n{}", hits, runs, planted_causes().size(), answers, events, misses);
-    // Reached when this was written: 133 of 133, and 664 of 665 with five other seed bases (a pause that hit too few answers
-    // of a level of two). One miss is left to changes elsewhere that move the seeds.
+    fmt::print("planted causes: {} of {} hit ({} scenarios, {} answers, {} events)\n{}", hits, runs,
+               planted_causes().size(), answers, events, misses);
+    // Reached when this was written: 133 of 133, and 664 of 665 with five other seed bases (a pause
+    // that hit too few answers of a level of two). One miss is left to changes elsewhere that move
+    // the seeds.
     EXPECT_GE(hits, runs - 1);
 }
 
@@ -141,7 +161,8 @@ VirtualRun unplanted(int number, const std::vector<answer::Prompt>& prompts) {
     auto run = honest_run(prompts, 5000 + static_cast<std::uint64_t>(number));
     auto& script = run.deployed.script;
     constexpr double kVariance[] = {0, 0.1, 0.3, 0.6, 1.0};
-    constexpr Plays kPlays[] = {Plays::kLlamaServer, Plays::kVllm, Plays::kOllama, Plays::kLocalAi, Plays::kTabby};
+    constexpr Plays kPlays[] = {Plays::kLlamaServer, Plays::kVllm, Plays::kOllama, Plays::kLocalAi,
+                                Plays::kTabby};
     script.variance.at_load = kVariance[number % 5];
     script.variance.alone = number % 7 == 3 ? 0.3 : 0;
     script.variance.spread = number % 2 == 0 ? 0.4 : 0.8;
@@ -151,8 +172,11 @@ VirtualRun unplanted(int number, const std::vector<answer::Prompt>& prompts) {
     script.timing.itl_growth = number % 4 == 0 ? 1.0 : 0.2;
     script.timing.itl = std::chrono::milliseconds(number % 6 == 0 ? 150 : 12);
     if (number % 8 == 5) script.thinking_tokens = 25;
-    if (number % 10 == 9) script.tells = {.usage = false, .timings = false, .props = false, .metrics = false};
-    if (number % 12 == 7) run.experiment.max_tokens = base::Tokens{90};  // half of the answers end at the limit that was asked for
+    if (number % 10 == 9)
+        script.tells = {.usage = false, .timings = false, .props = false, .metrics = false};
+    if (number % 12 == 7)
+        run.experiment.max_tokens =
+            base::Tokens{90};  // half of the answers end at the limit that was asked for
     if (number % 12 == 11) run.experiment.stream = false;
     return run;
 }
@@ -167,17 +191,23 @@ TEST(UnplantedRuns, AreNotCalledShortenedHoweverLengthsVary) {
         ASSERT_EQ(played.result.outcome, Outcome::kDone);
         const auto& verdict = played.judgement.verdict;
         ++verdicts[judge::to_string(verdict.value)];
-        const bool alarm = verdict.value == Verdict::kServingDefect || verdict.value == Verdict::kPolicy;
+        const bool alarm =
+            verdict.value == Verdict::kServingDefect || verdict.value == Verdict::kPolicy;
         const auto proofs = std::ranges::count_if(played.judgement.findings, [](const auto& entry) {
-            return entry.second.confidence == answer::Confidence::kProven && entry.second.shortened.value_or(false);
+            return entry.second.confidence == answer::Confidence::kProven &&
+                   entry.second.shortened.value_or(false);
         });
         false_alarms += alarm;
         false_proofs += static_cast<int>(proofs);
         undecided += verdict.value == Verdict::kInconclusive;
         if (alarm || proofs > 0 || verdict.value == Verdict::kInconclusive)
-            table += fmt::format("  unplanted {}: {}: {}\n    answers:{}\n", number, concluded(verdict), verdict.headline, record_causes(played));
+            table += fmt::format("  unplanted {}: {}: {}\n    answers:{}\n", number,
+                                 concluded(verdict), verdict.headline, record_causes(played));
     }
-    fmt::print("unplanted runs: {} of {} false alarms, {} answers falsely proven shortened, {} inconclusive;", false_alarms, kRuns, false_proofs, undecided);
+    fmt::print(
+        "unplanted runs: {} of {} false alarms, {} answers falsely proven shortened, {} "
+        "inconclusive;",
+        false_alarms, kRuns, false_proofs, undecided);
     for (const auto& [name, count] : verdicts) fmt::print(" {} {}", count, name);
     fmt::print("\n{}", table);
     EXPECT_EQ(false_alarms, 0);
@@ -190,7 +220,8 @@ TEST(VirtualProbe, TheSameSeedGivesTheSameRun) {
         run.deployed.script.variance.at_load = 0.5;
         std::vector<std::string> all;
         for (const auto& record : run_probe(std::move(run)).run.records)
-            all.push_back(fmt::format("{} {} {} {}", record.request.id, record.text, record.timeline.ended->count(), record.capture.bytes.size()));
+            all.push_back(fmt::format("{} {} {} {}", record.request.id, record.text,
+                                      record.timeline.ended->count(), record.capture.bytes.size()));
         return all;
     };
     EXPECT_EQ(lines(4), lines(4));
@@ -200,7 +231,8 @@ TEST(VirtualProbe, TheSameSeedGivesTheSameRun) {
 TEST(VirtualProbe, AnswersTheBuiltInPromptsCompletely) {
     const auto prompts = probe::builtin_prompts();
     ASSERT_FALSE(prompts.empty());
-    const std::map<std::string, std::string> samples = {{"code", "```python\ndef same(n):\n    return n\n```"}};
+    const std::map<std::string, std::string> samples = {
+        {"code", "```python\ndef same(n):\n    return n\n```"}};
     const ScriptedModel model(prompts, 1, {}, samples);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         const auto text = model.alone(i, 1).joined();

@@ -1,4 +1,5 @@
-// What stands between server and client: timers on silence, on the whole exchange, on the first byte, and forged ends.
+// What stands between server and client: timers on silence, on the whole exchange, on the first
+// byte, and forged ends.
 #include "simulator/plants/plants.h"
 
 namespace fullstop::simulator {
@@ -6,14 +7,18 @@ namespace {
 
 class Stall final : public Plant {
 public:
-    Stall(int from, double share, base::Duration stall, base::Duration limit) : from_(from), share_(share), stall_(stall), limit_(limit) {}
+    Stall(int from, double share, base::Duration stall, base::Duration limit)
+        : from_(from), share_(share), stall_(stall), limit_(limit) {}
     void made_token(Floor& floor, Sequence& sequence) override {
         const bool middle = sequence.made == sequence.text.tokens.size() / 2;
         if (!middle || floor.load() < from_ || !floor.random().chance(share_)) return;
         sequence.paused_until = floor.now() + stall_;
-        if (limit_ > base::Duration::zero() && limit_ < stall_) sequence.alarm = floor.now() + limit_;
+        if (limit_ > base::Duration::zero() && limit_ < stall_)
+            sequence.alarm = floor.now() + limit_;
     }
-    void alarm(Floor& floor, Sequence& sequence) override { floor.end(sequence, silent_ending(BodyEnd::kFin)); }
+    void alarm(Floor& floor, Sequence& sequence) override {
+        floor.end(sequence, silent_ending(BodyEnd::kFin));
+    }
 
 private:
     int from_;
@@ -24,7 +29,9 @@ private:
 class TotalTime final : public Plant {
 public:
     TotalTime(base::Duration limit, Ending ending) : limit_(limit), ending_(std::move(ending)) {}
-    void arrived(Floor& floor, Sequence& sequence) override { sequence.alarm = floor.now() + limit_; }
+    void arrived(Floor& floor, Sequence& sequence) override {
+        sequence.alarm = floor.now() + limit_;
+    }
     void alarm(Floor& floor, Sequence& sequence) override { floor.end(sequence, ending_); }
 
 private:
@@ -34,8 +41,11 @@ private:
 
 class FirstByteTime final : public Plant {
 public:
-    FirstByteTime(base::Duration limit, Ending ending) : limit_(limit), ending_(std::move(ending)) {}
-    void arrived(Floor& floor, Sequence& sequence) override { sequence.alarm = floor.now() + limit_; }
+    FirstByteTime(base::Duration limit, Ending ending)
+        : limit_(limit), ending_(std::move(ending)) {}
+    void arrived(Floor& floor, Sequence& sequence) override {
+        sequence.alarm = floor.now() + limit_;
+    }
     void alarm(Floor& floor, Sequence& sequence) override {
         if (sequence.made == 0) floor.end(sequence, ending_);
     }
@@ -55,9 +65,15 @@ public:
 
 }  // namespace
 
-PlantPtr stall(int from, double share, base::Duration stall, base::Duration limit) { return std::make_unique<Stall>(from, share, stall, limit); }
-PlantPtr total_time(base::Duration limit, Ending ending) { return std::make_unique<TotalTime>(limit, std::move(ending)); }
-PlantPtr first_byte_time(base::Duration limit, Ending ending) { return std::make_unique<FirstByteTime>(limit, std::move(ending)); }
+PlantPtr stall(int from, double share, base::Duration stall, base::Duration limit) {
+    return std::make_unique<Stall>(from, share, stall, limit);
+}
+PlantPtr total_time(base::Duration limit, Ending ending) {
+    return std::make_unique<TotalTime>(limit, std::move(ending));
+}
+PlantPtr first_byte_time(base::Duration limit, Ending ending) {
+    return std::make_unique<FirstByteTime>(limit, std::move(ending));
+}
 PlantPtr rewrite_ends() { return std::make_unique<RewriteEnds>(); }
 
 }  // namespace fullstop::simulator

@@ -1,4 +1,5 @@
-// A shared KV pool that is too small, with the ends that servers give its victims; and the pause that cuts nothing.
+// A shared KV pool that is too small, with the ends that servers give its victims; and the pause
+// that cuts nothing.
 #include "simulator/plants/plants.h"
 
 namespace fullstop::simulator {
@@ -12,7 +13,8 @@ public:
         std::int64_t needed = 0;
         const auto live = floor.live();
         for (const auto* sequence : live)
-            if (sequence->running()) needed += sequence->tokens_held() + 1;  // one cell for the token to come
+            if (sequence->running())
+                needed += sequence->tokens_held() + 1;  // one cell for the token to come
         if (needed <= tokens_) return;
         for (auto* sequence : live)
             if (sequence->running()) floor.end(*sequence, ending_);
@@ -25,7 +27,8 @@ private:
 
 class Preemption final : public Plant {
 public:
-    Preemption(int from, double share, base::Duration pause) : from_(from), share_(share), pause_(pause) {}
+    Preemption(int from, double share, base::Duration pause)
+        : from_(from), share_(share), pause_(pause) {}
 
     void made_token(Floor& floor, Sequence& sequence) override {
         const bool middle = sequence.made == sequence.text.tokens.size() / 2;
@@ -42,7 +45,11 @@ private:
 
 }  // namespace
 
-PlantPtr kv_pool(std::int64_t tokens, Ending ending) { return std::make_unique<KvPool>(tokens, std::move(ending)); }
-PlantPtr preemption(int from, double share, base::Duration pause) { return std::make_unique<Preemption>(from, share, pause); }
+PlantPtr kv_pool(std::int64_t tokens, Ending ending) {
+    return std::make_unique<KvPool>(tokens, std::move(ending));
+}
+PlantPtr preemption(int from, double share, base::Duration pause) {
+    return std::make_unique<Preemption>(from, share, pause);
+}
 
 }  // namespace fullstop::simulator

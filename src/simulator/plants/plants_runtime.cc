@@ -36,7 +36,8 @@ public:
         if (floor.load() < from_) return;
         // The sentinel is written, the finish reason is not.
         for (auto* sequence : floor.live())
-            if (sequence != &newcomer && sequence->made > 0) floor.end(*sequence, {.terminator = true, .usage = false});
+            if (sequence != &newcomer && sequence->made > 0)
+                floor.end(*sequence, {.terminator = true, .usage = false});
     }
 
 private:
@@ -70,7 +71,8 @@ private:
 
 class LoopGuard final : public Plant {
 public:
-    LoopGuard(int from, double share, Ending ending) : from_(from), share_(share), ending_(std::move(ending)) {}
+    LoopGuard(int from, double share, Ending ending)
+        : from_(from), share_(share), ending_(std::move(ending)) {}
     void began(Floor& floor, Sequence& sequence) override {
         if (floor.load() < from_ || !floor.random().chance(share_)) return;
         const auto at = std::max<std::size_t>(sequence.text.tokens.size() / 3, 1);
@@ -97,10 +99,16 @@ private:
 }  // namespace
 
 PlantPtr generation_time(base::Duration limit) { return std::make_unique<GenerationTime>(limit); }
-PlantPtr full_house(int most, Ending ending) { return std::make_unique<FullHouse>(most, std::move(ending)); }
+PlantPtr full_house(int most, Ending ending) {
+    return std::make_unique<FullHouse>(most, std::move(ending));
+}
 PlantPtr displace_on_arrival(int from) { return std::make_unique<DisplaceOnArrival>(from); }
-PlantPtr cancel_with_others(Ending ending) { return std::make_unique<CancelWithOthers>(std::move(ending)); }
+PlantPtr cancel_with_others(Ending ending) {
+    return std::make_unique<CancelWithOthers>(std::move(ending));
+}
 PlantPtr lose_output(int from, double share) { return std::make_unique<LoseOutput>(from, share); }
-PlantPtr loop_guard(int from, double share, Ending ending) { return std::make_unique<LoopGuard>(from, share, std::move(ending)); }
+PlantPtr loop_guard(int from, double share, Ending ending) {
+    return std::make_unique<LoopGuard>(from, share, std::move(ending));
+}
 
 }  // namespace fullstop::simulator

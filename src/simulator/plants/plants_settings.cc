@@ -9,7 +9,8 @@ namespace {
 
 class TokenCap final : public Plant {
 public:
-    TokenCap(int from, std::int64_t cap, bool announced) : from_(from), cap_(cap), announced_(announced) {}
+    TokenCap(int from, std::int64_t cap, bool announced)
+        : from_(from), cap_(cap), announced_(announced) {}
 
     void began(Floor& floor, Sequence& sequence) override {
         if (floor.load() < from_ || (sequence.limit && *sequence.limit <= cap_)) return;
@@ -17,7 +18,9 @@ public:
         sequence.limit_end = limit_ending();
         if (!announced_) return;
         sequence.headers.emplace_back("Fullstop-Upstream", "scripted");
-        if (sequence.requested_max_tokens) sequence.headers.emplace_back("Fullstop-Requested-Max-Tokens", std::to_string(*sequence.requested_max_tokens));
+        if (sequence.requested_max_tokens)
+            sequence.headers.emplace_back("Fullstop-Requested-Max-Tokens",
+                                          std::to_string(*sequence.requested_max_tokens));
         sequence.headers.emplace_back("Fullstop-Effective-Max-Tokens", std::to_string(cap_));
     }
 
@@ -61,8 +64,10 @@ public:
     PromptCut(int from, double kept) : from_(from), kept_(kept) {}
     void began(Floor& floor, Sequence& sequence) override {
         if (floor.load() < from_) return;
-        sequence.prompt_tokens = static_cast<std::int64_t>(static_cast<double>(sequence.prompt_tokens) * kept_);
-        sequence.text = floor.model().diverged(floor.model().prompts().size(), sequence.seed, 0, 0.1, floor.random());
+        sequence.prompt_tokens =
+            static_cast<std::int64_t>(static_cast<double>(sequence.prompt_tokens) * kept_);
+        sequence.text = floor.model().diverged(floor.model().prompts().size(), sequence.seed, 0,
+                                               0.1, floor.random());
         sequence.batch_seen = true;
     }
 
@@ -73,7 +78,8 @@ private:
 
 class RefusePrompt final : public Plant {
 public:
-    RefusePrompt(std::size_t prompt, answer::ServerError error) : prompt_(prompt), error_(std::move(error)) {}
+    RefusePrompt(std::size_t prompt, answer::ServerError error)
+        : prompt_(prompt), error_(std::move(error)) {}
     void arrived(Floor& floor, Sequence& sequence) override {
         if (sequence.prompt == prompt_) floor.end(sequence, error_ending(error_));
     }
@@ -89,7 +95,9 @@ public:
     void began(Floor& floor, Sequence& sequence) override {
         if (floor.load() < from_ || !sequence.limit) return;
         const auto all = static_cast<std::size_t>(*sequence.limit) + 1;
-        const auto begun = sequence.text.tokens.size() > sequence.thinking ? sequence.thinking : 0;  // the thoughts it had alone come first
+        const auto begun = sequence.text.tokens.size() > sequence.thinking
+                               ? sequence.thinking
+                               : 0;  // the thoughts it had alone come first
         auto more = floor.model().thinking(all, floor.random());
         std::copy_n(sequence.text.tokens.begin(), std::min(begun, all), more.tokens.begin());
         sequence.text = std::move(more);
@@ -102,11 +110,17 @@ private:
 
 }  // namespace
 
-PlantPtr token_cap(int from, std::int64_t cap, bool announced) { return std::make_unique<TokenCap>(from, cap, announced); }
+PlantPtr token_cap(int from, std::int64_t cap, bool announced) {
+    return std::make_unique<TokenCap>(from, cap, announced);
+}
 PlantPtr default_limit(std::int64_t tokens) { return std::make_unique<DefaultLimit>(tokens); }
-PlantPtr smaller_window(int from, std::int64_t window) { return std::make_unique<SmallerWindow>(from, window); }
+PlantPtr smaller_window(int from, std::int64_t window) {
+    return std::make_unique<SmallerWindow>(from, window);
+}
 PlantPtr prompt_cut(int from, double kept) { return std::make_unique<PromptCut>(from, kept); }
-PlantPtr refuse_prompt(std::size_t prompt, answer::ServerError error) { return std::make_unique<RefusePrompt>(prompt, std::move(error)); }
+PlantPtr refuse_prompt(std::size_t prompt, answer::ServerError error) {
+    return std::make_unique<RefusePrompt>(prompt, std::move(error));
+}
 PlantPtr endless_thinking(int from) { return std::make_unique<EndlessThinking>(from); }
 
 }  // namespace fullstop::simulator

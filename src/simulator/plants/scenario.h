@@ -1,4 +1,5 @@
-// A planted cause as a whole experiment: which server, which plants, from which concurrency on, and what judge must say.
+// A planted cause as a whole experiment: which server, which plants, from which concurrency on, and
+// what judge must say.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,14 @@
 
 namespace fullstop::simulator {
 
-/// What judge must conclude. Several words are given only where the contract's own table allows several.
+/// What judge must conclude. Several words are given only where the contract's own table allows
+/// several.
 struct Expected {
     std::vector<answer::Cause> causes;  ///< of the run; empty: the run has none
     std::vector<answer::Layer> layers;
     std::vector<judge::Verdict> verdicts;
-    /// For what shortens nothing: a fifth of the answers at the onset's level must carry this cause (a pause stands beside
-    /// the cause of the end).
+    /// For what shortens nothing: a fifth of the answers at the onset's level must carry this cause
+    /// (a pause stands beside the cause of the end).
     std::optional<answer::Cause> of_answers = {};
 };
 
@@ -41,7 +43,8 @@ std::vector<Scenario> runtime_scenarios();
 std::vector<Scenario> gateway_scenarios();
 std::vector<Scenario> client_and_transport_scenarios();
 
-/// A run before anything is planted: an honest server with slots for all, prompts with checks, levels 1, 2, 4, 8, two seeds.
+/// A run before anything is planted: an honest server with slots for all, prompts with checks,
+/// levels 1, 2, 4, 8, two seeds.
 VirtualRun honest_run(std::vector<answer::Prompt> prompts, std::uint64_t seed);
 
 /// An error as servers write it.

@@ -25,7 +25,8 @@ std::vector<Scenario> client_and_transport_scenarios() {
                        auto& script = run.deployed.script;
                        script.lengths = {150, 200, 0.05};
                        script.timing.itl_growth = 0.6;
-                       const double step = base::to_ms(script.timing.itl) * script.timing.growth(from / 2);
+                       const double step =
+                           base::to_ms(script.timing.itl) * script.timing.growth(from / 2);
                        run.experiment.client_deadline = base::from_ms(step * 220 + 200);
                    }});
     all.push_back({"client_idle_timeout: our own limit on silence",
@@ -35,11 +36,18 @@ std::vector<Scenario> client_and_transport_scenarios() {
                        run.experiment.client_idle = seconds(5);
                        plant(run.deployed, stall(from, 0.8, seconds(20), {}));
                    }});
-    all.push_back({"connection_broken: reset at a random point", kBroken, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+    all.push_back({"connection_broken: reset at a random point",
+                   kBroken,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
                        plant(run.deployed, cut_some(from, 0.8, silent_ending(BodyEnd::kReset)));
                    }});
-    all.push_back({"connection_broken: end of file inside a chunk", kBroken, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
-                       plant(run.deployed, cut_some(from, 0.8, silent_ending(BodyEnd::kFinInsideChunk)));
+    all.push_back({"connection_broken: end of file inside a chunk",
+                   kBroken,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
+                       plant(run.deployed,
+                             cut_some(from, 0.8, silent_ending(BodyEnd::kFinInsideChunk)));
                    }});
     return all;
 }

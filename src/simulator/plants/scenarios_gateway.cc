@@ -1,4 +1,5 @@
-// What stands between user and server, as experiments: the deployed arm goes through it, the control arm does not.
+// What stands between user and server, as experiments: the deployed arm goes through it, the
+// control arm does not.
 #include <utility>
 
 #include "simulator/plants/plants.h"
@@ -39,22 +40,35 @@ void slow(VirtualRun& run, int from, base::Duration limit) {
     auto& script = run.deployed.script;
     script.lengths = kLong;
     script.timing.itl_growth = 0.6;
-    script.timing.itl = base::from_ms(base::to_ms(limit) * 0.9 / (210 * script.timing.growth(from / 2)));
+    script.timing.itl =
+        base::from_ms(base::to_ms(limit) * 0.9 / (210 * script.timing.growth(from / 2)));
 }
 
 void add_timers(std::vector<Scenario>& all) {
     all.push_back(
-        {"gateway_idle_timeout: nginx, 60 s of silence", kIdle, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) { stalls(run, from, seconds(60)); }});
-    all.push_back({"gateway_idle_timeout: a limit of its own", kIdle, {2, 4, 8}, [](VirtualRun& run, int from, base::Random& random) {
+        {"gateway_idle_timeout: nginx, 60 s of silence",
+         kIdle,
+         {2, 4, 8},
+         [](VirtualRun& run, int from, base::Random&) { stalls(run, from, seconds(60)); }});
+    all.push_back({"gateway_idle_timeout: a limit of its own",
+                   kIdle,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random& random) {
                        stalls(run, from, seconds(7 + random.below(30)));
                    }});
-    all.push_back({"gateway_deadline: Envoy's route timeout", kDeadline, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+    all.push_back({"gateway_deadline: Envoy's route timeout",
+                   kDeadline,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
                        slow(run, from, seconds(15));
                        run.deployed.script.headers.emplace_back("Server", "envoy");
                        behind(run);
                        plant(run.deployed, total_time(seconds(15), silent_ending(BodyEnd::kFin)));
                    }});
-    all.push_back({"gateway_deadline: a limit of its own, no control URL", kDeadline, {2, 4, 8}, [](VirtualRun& run, int from, base::Random& random) {
+    all.push_back({"gateway_deadline: a limit of its own, no control URL",
+                   kDeadline,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random& random) {
                        const auto limit = seconds(20 + 7 * random.below(4));
                        slow(run, from, limit);
                        run.deployed.script.headers.emplace_back("Via", "1.1 edge");
@@ -64,28 +78,39 @@ void add_timers(std::vector<Scenario>& all) {
 
 void add_budgets(std::vector<Scenario>& all) {
     for (const bool announced : {true, false})
-        all.push_back({announced ? "gateway_token_budget: announced in headers" : "gateway_token_budget: not announced",
+        all.push_back({announced ? "gateway_token_budget: announced in headers"
+                                 : "gateway_token_budget: not announced",
                        kBudget,
                        {2, 4, 8},
                        [announced](VirtualRun& run, int from, base::Random&) {
                            run.deployed.script.lengths = kLong;
-                           if (!announced) run.deployed.script.headers.emplace_back("Via", "1.1 gateway");
+                           if (!announced)
+                               run.deployed.script.headers.emplace_back("Via", "1.1 gateway");
                            behind(run);
-                           for (const int load : {from, 2 * from}) plant(run.deployed, token_cap(load, 160 / load + 40, announced));
+                           for (const int load : {from, 2 * from})
+                               plant(run.deployed, token_cap(load, 160 / load + 40, announced));
                        }});
 }
 
 void add_refusals(std::vector<Scenario>& all) {
-    all.push_back({"gateway_rejected: nginx limits connections", kRefusal, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+    all.push_back({"gateway_rejected: nginx limits connections",
+                   kRefusal,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.headers.emplace_back("Server", "nginx/1.22.1");
                        behind(run);
                        auto ending = error_ending(server_says(503, "", ""));
                        ending.html_error = true;
                        plant(run.deployed, full_house(from - 1, ending));
                    }});
-    all.push_back({"gateway_rejected: llama-swap's concurrency limit", kRefusal, {2, 4, 8}, [](VirtualRun& run, int from, base::Random&) {
+    all.push_back({"gateway_rejected: llama-swap's concurrency limit",
+                   kRefusal,
+                   {2, 4, 8},
+                   [](VirtualRun& run, int from, base::Random&) {
                        behind(run);
-                       plant(run.deployed, full_house(from - 1, error_ending(server_says(429, "rate_limit", "concurrency limit reached"))));
+                       plant(run.deployed, full_house(from - 1, error_ending(server_says(
+                                                                    429, "rate_limit",
+                                                                    "concurrency limit reached"))));
                    }});
     all.push_back({"gateway_rejected: 504 page while the server queues",
                    {{kGatewayRejected, kGatewayDeadline}, {Layer::kGateway}, {Verdict::kPolicy}},
@@ -94,7 +119,9 @@ void add_refusals(std::vector<Scenario>& all) {
                        auto& script = run.deployed.script;
                        script.headers.emplace_back("Server", "nginx/1.22.1");
                        script.lengths = {90, 110, 0.05};
-                       script.slots = from / 4;  // half as many users wait for one answer, all of them for three
+                       script.slots =
+                           from /
+                           4;  // half as many users wait for one answer, all of them for three
                        script.timing.itl = std::chrono::milliseconds(400);
                        script.timing.itl_growth = 0;
                        behind(run);
@@ -110,20 +137,24 @@ void add_rewrites(std::vector<Scenario>& all) {
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.headers.emplace_back("x-litellm-version", "1.108.7");
-                       const auto ending = error_ending(server_says(500, "server_error", "Unexpected failure in module 7"));
+                       const auto ending = error_ending(
+                           server_says(500, "server_error", "Unexpected failure in module 7"));
                        plant(behind(run), cut_some(from, 1, ending));
                        plant(run.deployed, cut_some(from, 1, ending), rewrite_ends());
                    }});
     // Both are true: the pool is the cause, and the gateway hides it.
     all.push_back({"gateway_rewrite: a full KV pool made to look finished",
-                   {{kGatewayRewrite, kKvPoolExhausted}, {Layer::kGateway, Layer::kMemory}, {Verdict::kServingDefect}},
+                   {{kGatewayRewrite, kKvPoolExhausted},
+                    {Layer::kGateway, Layer::kMemory},
+                    {Verdict::kServingDefect}},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        auto& script = run.deployed.script;
                        script.lengths = {120, 180, 0.1};
                        script.pool = 115 * from;
                        script.headers.emplace_back("x-litellm-version", "1.108.7");
-                       const auto ending = error_ending(server_says(500, "server_error", "Context size has been exceeded."));
+                       const auto ending = error_ending(
+                           server_says(500, "server_error", "Context size has been exceeded."));
                        plant(behind(run), kv_pool(*script.pool, ending));
                        plant(run.deployed, kv_pool(*script.pool, ending), rewrite_ends());
                    }});

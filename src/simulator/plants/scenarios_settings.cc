@@ -37,11 +37,13 @@ std::vector<Scenario> settings_scenarios() {
                        run.deployed.script.lengths = kLong;
                        plant(run.deployed, default_limit(kCap));
                    }});
-    all.push_back(
-        {"context_limit: window split between slots", {{kContextLimit}, {Layer::kSettings}, {Verdict::kPolicy}}, {1}, [](VirtualRun& run, int, base::Random&) {
-             run.deployed.script.lengths = kLong;
-             run.deployed.script.window = kWindow;
-         }});
+    all.push_back({"context_limit: window split between slots",
+                   {{kContextLimit}, {Layer::kSettings}, {Verdict::kPolicy}},
+                   {1},
+                   [](VirtualRun& run, int, base::Random&) {
+                       run.deployed.script.lengths = kLong;
+                       run.deployed.script.window = kWindow;
+                   }});
     all.push_back({"context_limit: native dialect of llama-server",
                    {{kContextLimit}, {Layer::kSettings}, {Verdict::kPolicy}},
                    {1},
@@ -59,14 +61,19 @@ std::vector<Scenario> settings_scenarios() {
                        plant(run.deployed, smaller_window(from, kWindow));
                    }});
     all.push_back({"prompt_truncated: half of the prompt dropped under load",
-                   {{kPromptTruncated}, {Layer::kSettings}, {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance}, kPromptTruncated},
+                   {{kPromptTruncated},
+                    {Layer::kSettings},
+                    {Verdict::kLatencyOnly, Verdict::kUnaffected, Verdict::kSamplingVariance},
+                    kPromptTruncated},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        run.deployed.script.plays = Plays::kOllama;
                        plant(run.deployed, prompt_cut(from, 0.5));
                    }});
     all.push_back({"reasoning_budget: thinking grows under load",
-                   {{kReasoningBudget}, {Layer::kModel, Layer::kSettings}, {Verdict::kPolicy, Verdict::kServingDefect}},
+                   {{kReasoningBudget},
+                    {Layer::kModel, Layer::kSettings},
+                    {Verdict::kPolicy, Verdict::kServingDefect}},
                    {2, 4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        run.experiment.max_tokens = base::Tokens{256};
@@ -74,13 +81,18 @@ std::vector<Scenario> settings_scenarios() {
                        run.deployed.script.thinking_tokens = 30;
                        plant(run.deployed, endless_thinking(from));
                    }});
-    all.push_back({"request_rejected: one prompt larger than the window",
-                   {{}, {}, {Verdict::kUnaffected, Verdict::kLatencyOnly, Verdict::kSamplingVariance}},
-                   {1},
-                   [](VirtualRun& run, int, base::Random&) {
-                       plant(run.deployed, refuse_prompt(0, server_says(400, "exceed_context_size_error",
-                                                                        "the request exceeds the available context size, try increasing it")));
-                   }});
+    all.push_back(
+        {"request_rejected: one prompt larger than the window",
+         {{}, {}, {Verdict::kUnaffected, Verdict::kLatencyOnly, Verdict::kSamplingVariance}},
+         {1},
+         [](VirtualRun& run, int, base::Random&) {
+             plant(
+                 run.deployed,
+                 refuse_prompt(
+                     0, server_says(
+                            400, "exceed_context_size_error",
+                            "the request exceeds the available context size, try increasing it")));
+         }});
     return all;
 }
 

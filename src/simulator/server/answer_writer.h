@@ -38,29 +38,36 @@ public:
     virtual std::string token(std::string_view text, bool reasoning) const = 0;
     virtual std::vector<std::string> closing(const Ending& ending, const Totals& totals) const = 0;
     /// The body of an answer that is not streamed.
-    virtual std::string whole(const Ending& ending, const Totals& totals, std::string_view text, std::string_view reasoning) const = 0;
+    virtual std::string whole(const Ending& ending, const Totals& totals, std::string_view text,
+                              std::string_view reasoning) const = 0;
     virtual std::string error_body(const answer::ServerError& error) const = 0;
 };
-std::unique_ptr<EventWriter> make_event_writer(Dialect dialect, const ServerScript& script, EventNames names);
+std::unique_ptr<EventWriter> make_event_writer(Dialect dialect, const ServerScript& script,
+                                               EventNames names);
 
-/// HTTP around the events: head at the first byte, chunks, and the end of the body. Returns bytes to send.
+/// HTTP around the events: head at the first byte, chunks, and the end of the body. Returns bytes
+/// to send.
 class AnswerWriter {
 public:
     AnswerWriter(std::unique_ptr<EventWriter> events, const ServerScript& script, bool stream);
 
-    std::string token(std::string_view text, bool reasoning, const std::vector<std::pair<std::string, std::string>>& headers);
+    std::string token(std::string_view text, bool reasoning,
+                      const std::vector<std::pair<std::string, std::string>>& headers);
     struct Last {
         std::string bytes;
         net::CloseKind close = net::CloseKind::kFin;
     };
-    Last end(const Ending& ending, const Totals& totals, const std::vector<std::pair<std::string, std::string>>& headers);
+    Last end(const Ending& ending, const Totals& totals,
+             const std::vector<std::pair<std::string, std::string>>& headers);
 
 private:
     std::string head(int status, std::string_view content_type, std::optional<std::size_t> length,
                      const std::vector<std::pair<std::string, std::string>>& headers) const;
     Last end_stream(const Ending& ending, const Totals& totals, std::string opening);
-    Last end_whole(const Ending& ending, const Totals& totals, const std::vector<std::pair<std::string, std::string>>& headers);
-    Last refuse(const Ending& ending, const std::vector<std::pair<std::string, std::string>>& headers) const;
+    Last end_whole(const Ending& ending, const Totals& totals,
+                   const std::vector<std::pair<std::string, std::string>>& headers);
+    Last refuse(const Ending& ending,
+                const std::vector<std::pair<std::string, std::string>>& headers) const;
 
     std::unique_ptr<EventWriter> events_;
     const ServerScript* script_;

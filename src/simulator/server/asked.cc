@@ -25,7 +25,8 @@ bool flag(const json::object& object, std::string_view name, bool otherwise) {
 
 std::string text(const json::object& object, std::string_view name) {
     const auto* value = object.if_contains(name);
-    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string{};
+    return value != nullptr && value->is_string() ? std::string(value->get_string())
+                                                  : std::string{};
 }
 
 std::vector<answer::Message> messages(const json::object& object) {
@@ -33,11 +34,14 @@ std::vector<answer::Message> messages(const json::object& object) {
     const auto* list = object.if_contains("messages");
     if (list == nullptr || !list->is_array()) return {{"user", text(object, "prompt")}};
     for (const auto& message : list->get_array())
-        if (message.is_object()) out.push_back({text(message.get_object(), "role"), text(message.get_object(), "content")});
+        if (message.is_object())
+            out.push_back(
+                {text(message.get_object(), "role"), text(message.get_object(), "content")});
     return out;
 }
 
-std::optional<std::int64_t> first_of(const json::object& object, std::initializer_list<std::string_view> names) {
+std::optional<std::int64_t> first_of(const json::object& object,
+                                     std::initializer_list<std::string_view> names) {
     for (const auto name : names)
         if (const auto found = number(object, name); found && *found >= 0) return found;
     return std::nullopt;
@@ -59,12 +63,16 @@ std::optional<Asked> read_asked(Dialect dialect, std::string_view body) {
     const auto& object = value.get_object();
     Asked asked{.dialect = dialect, .messages = messages(object), .model = text(object, "model")};
     const auto* options = object.if_contains("options");
-    const auto& settings = dialect == Dialect::kOllama && options != nullptr && options->is_object() ? options->get_object() : object;
-    asked.max_tokens = first_of(settings, {"num_predict", "n_predict", "max_completion_tokens", "max_tokens"});
+    const auto& settings = dialect == Dialect::kOllama && options != nullptr && options->is_object()
+                               ? options->get_object()
+                               : object;
+    asked.max_tokens =
+        first_of(settings, {"num_predict", "n_predict", "max_completion_tokens", "max_tokens"});
     asked.seed = number(settings, "seed").value_or(0);
     asked.stream = flag(object, "stream", dialect == Dialect::kOllama);
     const auto* stream_options = object.if_contains("stream_options");
-    asked.include_usage = stream_options != nullptr && stream_options->is_object() && flag(stream_options->get_object(), "include_usage", false);
+    asked.include_usage = stream_options != nullptr && stream_options->is_object() &&
+                          flag(stream_options->get_object(), "include_usage", false);
     return asked;
 }
 

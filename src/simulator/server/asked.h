@@ -1,4 +1,5 @@
-// What one HTTP request asks of a scripted server: dialect, prompt, limits. Pure reading of path and JSON.
+// What one HTTP request asks of a scripted server: dialect, prompt, limits. Pure reading of path
+// and JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How a scripted answer ends, fact by fact: every combination that real servers and proxies were seen to produce, honest
-// or not. The dialect's writer turns it into bytes.
+// How a scripted answer ends, fact by fact: every combination that real servers and proxies were
+// seen to produce, honest or not. The dialect's writer turns it into bytes.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,33 @@ enum class ErrorForm {
 };
 
 struct Ending {
-    std::optional<std::string> reason = {};         ///< "stop", "length", "abort", ...; absent: no finish event
-    std::optional<answer::ServerError> error = {};  ///< in band after the first byte, else the HTTP status
+    std::optional<std::string> reason =
+        {};  ///< "stop", "length", "abort", ...; absent: no finish event
+    std::optional<answer::ServerError> error =
+        {};  ///< in band after the first byte, else the HTTP status
     ErrorForm error_form = ErrorForm::kData;
     bool error_always_in_band = false;  ///< HTTP 200 even when nothing was sent yet
     bool html_error = false;            ///< a proxy's error page instead of JSON
     bool terminator = true;             ///< [DONE] or the dialect's own
     bool usage = true;                  ///< token counts, where the server gives any
     BodyEnd body = BodyEnd::kLastChunk;
-    std::optional<std::string> stop_type = {};    ///< llama-server's word, when it differs from what `reason` implies
-    bool truncated = false;                       ///< llama-server's flag: the window was full
+    std::optional<std::string> stop_type =
+        {};                  ///< llama-server's word, when it differs from what `reason` implies
+    bool truncated = false;  ///< llama-server's flag: the window was full
     std::optional<std::string> eos_reason = {};   ///< TabbyAPI's word beside finish_reason
     std::optional<std::string> stop_reason = {};  ///< vLLM's word beside finish_reason
-    bool nameless_model = false;                  ///< an empty chunk with "model":"": Ollama's mutated error
+    bool nameless_model = false;  ///< an empty chunk with "model":"": Ollama's mutated error
 };
 
 inline Ending natural_ending() { return {.reason = "stop"}; }
 inline Ending limit_ending() { return {.reason = "length"}; }
 /// A body that just ends, with this framing.
-inline Ending silent_ending(BodyEnd body) { return {.terminator = false, .usage = false, .body = body}; }
+inline Ending silent_ending(BodyEnd body) {
+    return {.terminator = false, .usage = false, .body = body};
+}
 /// An error object and nothing after it but the last chunk.
-inline Ending error_ending(answer::ServerError error) { return {.error = std::move(error), .terminator = false, .usage = false}; }
+inline Ending error_ending(answer::ServerError error) {
+    return {.error = std::move(error), .terminator = false, .usage = false};
+}
 
 }  // namespace fullstop::simulator

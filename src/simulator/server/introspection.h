@@ -1,4 +1,5 @@
-// What the played product answers on its own endpoints: /v1/models, /props, /slots, /metrics, /api/... Truthful for what is played.
+// What the played product answers on its own endpoints: /v1/models, /props, /slots, /metrics,
+// /api/... Truthful for what is played.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct OwnAnswer {
 };
 
 /// Nothing: the product has no such endpoint (404).
-std::optional<OwnAnswer> own_answer(std::string_view target, const ServerScript& script, const Gauges& gauges);
+std::optional<OwnAnswer> own_answer(std::string_view target, const ServerScript& script,
+                                    const Gauges& gauges);
 
 }  // namespace fullstop::simulator

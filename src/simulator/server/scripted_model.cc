@@ -12,18 +12,25 @@ namespace fullstop::simulator {
 namespace {
 
 using Words = std::array<std::string_view, 16>;
-constexpr Words kAdjectives = {" old",   " quiet", " bright", " narrow", " heavy", " simple", " distant", " early",
-                               " steep", " clear", " broad",  " small",  " warm",  " rough",  " gentle",  " plain"};
-constexpr Words kNouns = {" river", " engine", " garden", " letter", " harbour", " mountain", " market", " bridge",
-                          " lamp",  " valley", " road",   " forest", " village", " clock",    " window", " orchard"};
-constexpr Words kVerbs = {" follows",  " carries", " reaches", " crosses", " holds",    " shapes",  " joins",  " guards",
-                          " explains", " warms",   " marks",   " feeds",   " protects", " divides", " covers", " changes"};
-constexpr Words kTails = {" in the morning",      " before winter",      " without a sound",   " after the rain",   " for many years", " near the coast",
-                          " at the edge of town", " in most cases",      " under a grey sky",  " with great care",  " once a week",    " over and over",
-                          " because of the wind", " as people remember", " until the evening", " for a good reason"};
+constexpr Words kAdjectives = {" old",     " quiet", " bright", " narrow", " heavy", " simple",
+                               " distant", " early", " steep",  " clear",  " broad", " small",
+                               " warm",    " rough", " gentle", " plain"};
+constexpr Words kNouns = {" river",   " engine", " garden", " letter", " harbour", " mountain",
+                          " market",  " bridge", " lamp",   " valley", " road",    " forest",
+                          " village", " clock",  " window", " orchard"};
+constexpr Words kVerbs = {" follows",  " carries", " reaches",  " crosses", " holds", " shapes",
+                          " joins",    " guards",  " explains", " warms",   " marks", " feeds",
+                          " protects", " divides", " covers",   " changes"};
+constexpr Words kTails = {
+    " in the morning",      " before winter",      " without a sound",     " after the rain",
+    " for many years",      " near the coast",     " at the edge of town", " in most cases",
+    " under a grey sky",    " with great care",    " once a week",         " over and over",
+    " because of the wind", " as people remember", " until the evening",   " for a good reason"};
 
 /// Mixes two numbers into one that looks random.
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return base::Random(a ^ (b * 0xD1B54A32D192ED03ULL)).next(); }
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+    return base::Random(a ^ (b * 0xD1B54A32D192ED03ULL)).next();
+}
 
 std::uint64_t hash(std::string_view text) {
     std::uint64_t h = 0xCBF29CE484222325ULL;  // FNV-1a
@@ -31,7 +38,8 @@ std::uint64_t hash(std::string_view text) {
     return h;
 }
 
-/// Writes tokens; from token `switch_at` on it draws from another stream and aims at another length.
+/// Writes tokens; from token `switch_at` on it draws from another stream and aims at another
+/// length.
 class Composer {
 public:
     Composer(base::Random words, double target) : words_(words), target_(target) {}
@@ -63,7 +71,8 @@ public:
             }
         }
     }
-    /// One sentence, about a fact if there is one. `first`: no space before it. A fact of several lines is a block before it.
+    /// One sentence, about a fact if there is one. `first`: no space before it. A fact of several
+    /// lines is a block before it.
     void sentence(std::string_view fact, bool first) {
         if (fact.find('\n') != std::string_view::npos) {
             if (!first) emit("\n");
@@ -88,7 +97,8 @@ public:
     }
     /// Prose until `share` of the aimed-at length is reached.
     void fill(double share) {
-        while (static_cast<double>(tokens_.size()) < target_ * share - kSentence / 2) sentence({}, tokens_.empty());
+        while (static_cast<double>(tokens_.size()) < target_ * share - kSentence / 2)
+            sentence({}, tokens_.empty());
     }
 
 private:
@@ -175,21 +185,26 @@ std::string ScriptedText::joined() const {
     return all;
 }
 
-ScriptedModel::ScriptedModel(std::vector<answer::Prompt> prompts, std::uint64_t seed, LengthRange lengths, std::map<std::string, std::string> samples)
+ScriptedModel::ScriptedModel(std::vector<answer::Prompt> prompts, std::uint64_t seed,
+                             LengthRange lengths, std::map<std::string, std::string> samples)
     : prompts_(std::move(prompts)), seed_(seed), lengths_(lengths), samples_(std::move(samples)) {}
 
 std::size_t ScriptedModel::recognise(const std::vector<answer::Message>& messages) const {
     const auto found = std::ranges::find(prompts_, messages, &answer::Prompt::messages);
-    if (found != prompts_.end() || messages.size() != 1) return static_cast<std::size_t>(found - prompts_.begin());
+    if (found != prompts_.end() || messages.size() != 1)
+        return static_cast<std::size_t>(found - prompts_.begin());
     // Dialects without roles carry the contents as one text.
     const auto inside = [&](const answer::Prompt& prompt) {
-        return std::ranges::all_of(prompt.messages, [&](const auto& message) { return messages[0].content.find(message.content) != std::string::npos; });
+        return std::ranges::all_of(prompt.messages, [&](const auto& message) {
+            return messages[0].content.find(message.content) != std::string::npos;
+        });
     };
     return static_cast<std::size_t>(std::ranges::find_if(prompts_, inside) - prompts_.begin());
 }
 
 std::uint64_t ScriptedModel::key(std::size_t prompt, std::int64_t seed) const {
-    const auto id = prompt < prompts_.size() ? std::string_view(prompts_[prompt].id) : std::string_view("?");
+    const auto id =
+        prompt < prompts_.size() ? std::string_view(prompts_[prompt].id) : std::string_view("?");
     return mix(mix(seed_, hash(id)), static_cast<std::uint64_t>(seed));
 }
 
@@ -197,7 +212,8 @@ int ScriptedModel::natural_length(std::size_t prompt, std::int64_t seed) const {
     base::Random of_prompt(mix(key(prompt, 0), 1));
     base::Random of_seed(mix(key(prompt, seed), 2));
     const double low = std::log(lengths_.shortest), high = std::log(lengths_.longest);
-    const double log_length = low + (high - low) * of_prompt.uniform() + lengths_.seed_spread * of_seed.normal();
+    const double log_length =
+        low + (high - low) * of_prompt.uniform() + lengths_.seed_spread * of_seed.normal();
     return static_cast<int>(std::lround(std::exp(std::clamp(log_length, low, high))));
 }
 
@@ -209,13 +225,15 @@ ScriptedText ScriptedModel::alone(std::size_t prompt, std::int64_t seed) const {
     return composer.take();
 }
 
-ScriptedText ScriptedModel::diverged(std::size_t prompt, std::int64_t seed, std::size_t at, double spread, base::Random& draw) const {
+ScriptedText ScriptedModel::diverged(std::size_t prompt, std::int64_t seed, std::size_t at,
+                                     double spread, base::Random& draw) const {
     const auto& asked = prompt < prompts_.size() ? prompts_[prompt] : unknown_;
     const auto sample = samples_.find(asked.id);
     const double length = natural_length(prompt, seed);
     const double left = std::max(length - static_cast<double>(at), 1.0);
     Composer composer(base::Random(key(prompt, seed)), length);
-    composer.diverge(at, draw.fork(at), static_cast<double>(at) + left * std::exp(spread * draw.normal()));
+    composer.diverge(at, draw.fork(at),
+                     static_cast<double>(at) + left * std::exp(spread * draw.normal()));
     compose(composer, asked, sample == samples_.end() ? std::string{} : sample->second);
     return composer.take();
 }
@@ -230,7 +248,8 @@ ScriptedText ScriptedModel::thinking(std::size_t tokens, base::Random& draw) con
 
 std::int64_t scripted_prompt_tokens(const std::vector<answer::Message>& messages) {
     std::int64_t tokens = 3;
-    for (const auto& message : messages) tokens += 4 + (static_cast<std::int64_t>(message.content.size()) + 3) / 4;
+    for (const auto& message : messages)
+        tokens += 4 + (static_cast<std::int64_t>(message.content.size()) + 3) / 4;
     return tokens;
 }
 

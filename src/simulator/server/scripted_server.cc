@@ -1,4 +1,5 @@
-// The floor of a scripted server: who waits, who prefills, who decodes, and the step that moves them all.
+// The floor of a scripted server: who waits, who prefills, who decodes, and the step that moves
+// them all.
 #include "simulator/server/scripted_server.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,11 @@ struct Answer {
     AnswerWriter writer;
 };
 
-std::string whole_response(std::string_view status, std::string_view content_type, std::string_view body) {
-    return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status, content_type, body.size(), body);
+std::string whole_response(std::string_view status, std::string_view content_type,
+                           std::string_view body) {
+    return fmt::format(
+        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+        status, content_type, body.size(), body);
 }
 
 }  // namespace
@@ -53,7 +57,8 @@ struct ScriptedServer::State final : Floor {
     base::Random& random() override { return random_; }
     std::vector<Sequence*> live() override;
     int load() const override {
-        return static_cast<int>(std::ranges::count_if(answers, [](const auto& answer) { return answer->sequence.live(); }));
+        return static_cast<int>(std::ranges::count_if(
+            answers, [](const auto& answer) { return answer->sequence.live(); }));
     }
     void end(Sequence& sequence, const Ending& ending) override;
     void die(const Ending& ending, base::Instant until) override;
@@ -61,7 +66,8 @@ struct ScriptedServer::State final : Floor {
     const ScriptedModel& model() const override { return model_; }
 
     int count(State_ state) const {
-        return static_cast<int>(std::ranges::count_if(answers, [&](const auto& answer) { return answer->sequence.state == state; }));
+        return static_cast<int>(std::ranges::count_if(
+            answers, [&](const auto& answer) { return answer->sequence.state == state; }));
     }
     Gauges gauges() const;
     void answer_about_itself(const net::ServiceRequest& request);
@@ -84,7 +90,8 @@ std::vector<Sequence*> ScriptedServer::State::live() {
 }
 
 Gauges ScriptedServer::State::gauges() const {
-    Gauges gauges{.running = count(State_::kPrefill) + count(State_::kDecoding), .waiting = count(State_::kQueued)};
+    Gauges gauges{.running = count(State_::kPrefill) + count(State_::kDecoding),
+                  .waiting = count(State_::kQueued)};
     for (const auto& answer : answers)
         if (answer->sequence.running()) gauges.tokens_held += answer->sequence.tokens_held();
     gauges.prompt_tokens = prompt_tokens;
@@ -93,19 +100,22 @@ Gauges ScriptedServer::State::gauges() const {
     return gauges;
 }
 
-// Ends -----------------------------------------------------------------------------------------------------------------
+// Ends
+// -------------------------------------------------------------------------------------------------
 
 Totals ScriptedServer::State::totals(const Sequence& sequence) const {
-    return {.prompt_tokens = sequence.prompt_tokens,
-            .output_tokens = static_cast<std::int64_t>(sequence.made),
-            .reasoning_tokens = static_cast<std::int64_t>(std::min(sequence.made, sequence.thinking)),
-            .prompt_ms = base::to_ms(sequence.ready - sequence.admitted),
-            .predicted_ms = std::max(base::to_ms(now_ - sequence.ready), 0.0)};
+    return {
+        .prompt_tokens = sequence.prompt_tokens,
+        .output_tokens = static_cast<std::int64_t>(sequence.made),
+        .reasoning_tokens = static_cast<std::int64_t>(std::min(sequence.made, sequence.thinking)),
+        .prompt_ms = base::to_ms(sequence.ready - sequence.admitted),
+        .predicted_ms = std::max(base::to_ms(now_ - sequence.ready), 0.0)};
 }
 
 void ScriptedServer::State::end(Sequence& sequence, const Ending& ending) {
     if (!sequence.live()) return;
-    const auto owner = std::ranges::find_if(answers, [&](const auto& answer) { return &answer->sequence == &sequence; });
+    const auto owner = std::ranges::find_if(
+        answers, [&](const auto& answer) { return &answer->sequence == &sequence; });
     FULLSTOP_ASSERT(owner != answers.end(), "a plant ends only sequences of its floor");
     auto chosen = ending;
     for (const auto& plant : plants) plant->ending(*this, sequence, chosen);
@@ -120,13 +130,16 @@ void ScriptedServer::State::die(const Ending& ending, base::Instant until) {
     down_until = until;
 }
 
-// Requests -------------------------------------------------------------------------------------------------------------
+// Requests
+// -------------------------------------------------------------------------------------------------
 
 void ScriptedServer::State::answer_about_itself(const net::ServiceRequest& request) {
     const auto own = own_answer(request.target, plan, gauges());
     const auto text =
         own ? whole_response("200 OK", own->content_type, own->body)
-            : whole_response("404 Not Found", "application/json", R"({"error":{"code":404,"message":"File Not Found","type":"not_found_error"}})");
+            : whole_response(
+                  "404 Not Found", "application/json",
+                  R"({"error":{"code":404,"message":"File Not Found","type":"not_found_error"}})");
     out->push_back(net::ServiceSend{request.id, text});
     out->push_back(net::ServiceClose{request.id, net::CloseKind::kFin, true});
 }
@@ -142,39 +155,51 @@ Sequence ScriptedServer::State::understood(const Asked& asked, net::ConnectionId
     sequence.arrived = sequence.admitted = sequence.ready = now_;
     sequence.prompt_tokens = scripted_prompt_tokens(asked.messages);
     sequence.thinking = static_cast<std::size_t>(plan.thinking_tokens);
-    auto thinking_draw = base::Random(plan.seed).fork(static_cast<std::uint64_t>(sequence.seed) * 31 + sequence.prompt);
+    auto thinking_draw = base::Random(plan.seed).fork(
+        static_cast<std::uint64_t>(sequence.seed) * 31 + sequence.prompt);
     sequence.text = model_.thinking(sequence.thinking, thinking_draw);
-    std::ranges::move(model_.alone(sequence.prompt, sequence.seed).tokens, std::back_inserter(sequence.text.tokens));
+    std::ranges::move(model_.alone(sequence.prompt, sequence.seed).tokens,
+                      std::back_inserter(sequence.text.tokens));
     return sequence;
 }
 
 void ScriptedServer::State::take_in(Dialect dialect, const net::ServiceRequest& request) {
     const auto asked = read_asked(dialect, request.body);
     if (!asked || answers.size() >= kMaxSequences) {
-        const auto text = asked ? whole_response("503 Service Unavailable", "application/json",
-                                                 R"({"error":{"code":503,"message":"too many requests","type":"unavailable_error"}})")
-                                : whole_response("400 Bad Request", "application/json",
-                                                 R"({"error":{"code":400,"message":"the body is not a JSON object","type":"invalid_request_error"}})");
+        const auto text =
+            asked
+                ? whole_response(
+                      "503 Service Unavailable", "application/json",
+                      R"({"error":{"code":503,"message":"too many requests","type":"unavailable_error"}})")
+                : whole_response(
+                      "400 Bad Request", "application/json",
+                      R"({"error":{"code":400,"message":"the body is not a JSON object","type":"invalid_request_error"}})");
         out->push_back(net::ServiceSend{request.id, text});
         out->push_back(net::ServiceClose{request.id, net::CloseKind::kFin, false});
         return;
     }
-    EventNames names{
-        .id = fmt::format("chatcmpl-{:08x}", arrivals), .model = plan.model, .fingerprint = "b9000-0000000", .include_usage = asked->include_usage};
-    auto& answer = *answers.emplace_back(std::make_unique<Answer>(
-        Answer{understood(*asked, request.id), AnswerWriter(make_event_writer(dialect, plan, std::move(names)), plan, asked->stream)}));
+    EventNames names{.id = fmt::format("chatcmpl-{:08x}", arrivals),
+                     .model = plan.model,
+                     .fingerprint = "b9000-0000000",
+                     .include_usage = asked->include_usage};
+    auto& answer = *answers.emplace_back(std::make_unique<Answer>(Answer{
+        understood(*asked, request.id),
+        AnswerWriter(make_event_writer(dialect, plan, std::move(names)), plan, asked->stream)}));
     auto& sequence = answer.sequence;
     prompt_tokens += sequence.prompt_tokens;
     for (const auto& plant : plants)
         if (sequence.live()) plant->arrived(*this, sequence);
-    // The window of one request is a limit like any other, announced only by llama-server's `truncated`.
-    if (const auto room = plan.window - sequence.prompt_tokens; !sequence.limit || *sequence.limit > room) {
+    // The window of one request is a limit like any other, announced only by llama-server's
+    // `truncated`.
+    if (const auto room = plan.window - sequence.prompt_tokens;
+        !sequence.limit || *sequence.limit > room) {
         sequence.limit = std::max<std::int64_t>(room, 1);
         sequence.limit_end.truncated = true;
     }
 }
 
-// Time -----------------------------------------------------------------------------------------------------------------
+// Time
+// -------------------------------------------------------------------------------------------------
 
 void ScriptedServer::State::ring_alarms() {
     for (auto* sequence : live()) {
@@ -198,23 +223,28 @@ void ScriptedServer::State::step() {
     for (const auto& plant : plants) plant->before_step(*this);
     std::vector<Answer*> running;
     for (const auto& answer : answers)
-        if (answer->sequence.state == State_::kDecoding && answer->sequence.paused_until <= now_) running.push_back(answer.get());
+        if (answer->sequence.state == State_::kDecoding && answer->sequence.paused_until <= now_)
+            running.push_back(answer.get());
     for (auto* answer : running)
         if (answer->sequence.live()) make_token(*answer, static_cast<int>(running.size()));
-    const double factor = plan.timing.growth(static_cast<int>(running.size())) * std::exp(plan.timing.jitter * random_.normal());
-    next_step = now_ + base::Duration(static_cast<std::int64_t>(static_cast<double>(plan.timing.itl.count()) * factor));
+    const double factor = plan.timing.growth(static_cast<int>(running.size())) *
+                          std::exp(plan.timing.jitter * random_.normal());
+    next_step = now_ + base::Duration(static_cast<std::int64_t>(
+                           static_cast<double>(plan.timing.itl.count()) * factor));
 }
 
-/// Decides once per answer whether another batch shape leads it elsewhere: not before it has shared a batch, unless the
-/// server is not repeatable even alone.
+/// Decides once per answer whether another batch shape leads it elsewhere: not before it has shared
+/// a batch, unless the server is not repeatable even alone.
 void ScriptedServer::State::vary(Sequence& sequence, int running) {
     if (sequence.batch_seen || sequence.thinking > 0) return;
     if (running < 2 && plan.variance.alone == 0) return;
     sequence.batch_seen = true;
     if (!random_.chance(running > 1 ? plan.variance.at_load : plan.variance.alone)) return;
     const auto length = sequence.text.tokens.size();
-    const auto at = sequence.made + random_.below(std::max<std::size_t>(length - std::min(length, sequence.made), 1));
-    sequence.text = model_.diverged(sequence.prompt, sequence.seed, at, plan.variance.spread, random_);
+    const auto at = sequence.made + random_.below(std::max<std::size_t>(
+                                        length - std::min(length, sequence.made), 1));
+    sequence.text =
+        model_.diverged(sequence.prompt, sequence.seed, at, plan.variance.spread, random_);
 }
 
 void ScriptedServer::State::make_token(Answer& answer, int running) {
@@ -226,12 +256,15 @@ void ScriptedServer::State::make_token(Answer& answer, int running) {
     ++output_tokens;
     if (sequence.mute) {
         ++sequence.lost;
-    } else if (auto bytes = answer.writer.token(token, reasoning, sequence.headers); !bytes.empty()) {
+    } else if (auto bytes = answer.writer.token(token, reasoning, sequence.headers);
+               !bytes.empty()) {
         out->push_back(net::ServiceSend{sequence.id, std::move(bytes)});
     }
     for (const auto& plant : plants)
         if (sequence.live()) plant->made_token(*this, sequence);
-    if (sequence.live() && sequence.limit && static_cast<std::int64_t>(sequence.made) >= *sequence.limit) end(sequence, sequence.limit_end);
+    if (sequence.live() && sequence.limit &&
+        static_cast<std::int64_t>(sequence.made) >= *sequence.limit)
+        end(sequence, sequence.limit_end);
 }
 
 void ScriptedServer::State::settle() {
@@ -257,13 +290,15 @@ void ScriptedServer::State::settle() {
     if (wake) out->push_back(net::ServiceWake{std::max(*wake, now_)});
 }
 
-// The service ----------------------------------------------------------------------------------------------------------
+// The service
+// -------------------------------------------------------------------------------------------------
 
 ScriptedServer::ScriptedServer(ServerScript script, std::vector<std::unique_ptr<Plant>> plants)
     : state_(std::make_unique<State>(std::move(script), std::move(plants))) {}
 ScriptedServer::~ScriptedServer() = default;
 
-void ScriptedServer::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
+void ScriptedServer::request(base::Instant now, net::ServiceRequest request,
+                             net::ServiceActions& out) {
     state_->now_ = now;
     state_->out = &out;
     if (!listening(now)) {  // a host that cannot refuse the connection
@@ -277,10 +312,12 @@ void ScriptedServer::request(base::Instant now, net::ServiceRequest request, net
     state_->settle();
 }
 
-void ScriptedServer::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
+void ScriptedServer::client_left(base::Instant now, net::ConnectionId id,
+                                 net::ServiceActions& out) {
     state_->now_ = now;
     state_->out = &out;
-    const auto found = std::ranges::find_if(state_->answers, [&](const auto& answer) { return answer->sequence.id == id; });
+    const auto found = std::ranges::find_if(
+        state_->answers, [&](const auto& answer) { return answer->sequence.id == id; });
     if (found != state_->answers.end() && (*found)->sequence.live()) {
         (*found)->sequence.state = State_::kEnded;
         for (const auto& plant : state_->plants) plant->left(*state_, (*found)->sequence);
@@ -293,12 +330,15 @@ void ScriptedServer::wake(base::Instant now, net::ServiceActions& out) {
     state_->out = &out;
     state_->ring_alarms();
     state_->finish_prefills();
-    if (state_->count(State_::kDecoding) > 0 && (!state_->next_step || *state_->next_step <= now)) state_->step();
+    if (state_->count(State_::kDecoding) > 0 && (!state_->next_step || *state_->next_step <= now))
+        state_->step();
     state_->settle();
 }
 
 bool ScriptedServer::listening(base::Instant now) const { return now >= state_->down_until; }
-std::int64_t ScriptedServer::answers_begun() const { return static_cast<std::int64_t>(state_->arrivals); }
+std::int64_t ScriptedServer::answers_begun() const {
+    return static_cast<std::int64_t>(state_->arrivals);
+}
 std::int64_t ScriptedServer::preemptions() const { return state_->preempted; }
 
 }  // namespace fullstop::simulator

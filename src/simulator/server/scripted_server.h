@@ -1,8 +1,10 @@
-// A server that answers as its script says: slots and a queue, prefill, a decode step shared by all running sequences, and
-// plants that end or disturb answers. One net::Service for the virtual world, for real sockets and for end-to-end tests.
+// A server that answers as its script says: slots and a queue, prefill, a decode step shared by all
+// running sequences, and plants that end or disturb answers. One net::Service for the virtual
+// world, for real sockets and for end-to-end tests.
 //
-// It speaks OpenAI chat, Ollama's /api/chat and llama-server's /completion, streamed or whole, and tells of itself on the
-// endpoints of the product it plays. Left out: real tokenising, sampling, stop strings, tools.
+// It speaks OpenAI chat, Ollama's /api/chat and llama-server's /completion, streamed or whole, and
+// tells of itself on the endpoints of the product it plays. Left out: real tokenising, sampling,
+// stop strings, tools.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,8 @@
 namespace fullstop::simulator {
 
 // name                                value      at the limit
-/// Requests in the house, queued ones included: more than the highest concurrency level.   503 as an honest server would
+/// Requests in the house, queued ones included: more than the highest concurrency level.   503 as
+/// an honest server would
 inline constexpr std::size_t kMaxSequences = 4096;
 
 class ScriptedServer final : public net::Service {

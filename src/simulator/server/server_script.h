@@ -1,4 +1,5 @@
-// What a scripted server plays: which product, how fast, how much room, how much its answers vary, what it says of itself.
+// What a scripted server plays: which product, how fast, how much room, how much its answers vary,
+// what it says of itself.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,24 @@
 
 namespace fullstop::simulator {
 
-/// The product whose manners (headers, fields, endpoints) are played. Dialects are chosen by the request's path.
-enum class Plays { kLlamaServer, kVllm, kOllama, kTabby, kLlamaCppPython, kLocalAi, kLiteLlm, kSglang };
+/// The product whose manners (headers, fields, endpoints) are played. Dialects are chosen by the
+/// request's path.
+enum class Plays {
+    kLlamaServer,
+    kVllm,
+    kOllama,
+    kTabby,
+    kLlamaCppPython,
+    kLocalAi,
+    kLiteLlm,
+    kSglang
+};
 
 struct Timing {
     base::Duration prefill_per_token = std::chrono::microseconds(400);
     base::Duration itl = std::chrono::milliseconds(12);  ///< alone
-    double itl_growth = 0.2;                             ///< added share for each further running sequence
-    double jitter = 0.08;                                ///< sigma of each step's length
+    double itl_growth = 0.2;  ///< added share for each further running sequence
+    double jitter = 0.08;     ///< sigma of each step's length
 
     /// Factor on `itl` while `running` sequences share a step.
     double growth(int running) const { return 1 + itl_growth * (running > 1 ? running - 1 : 0); }
@@ -29,8 +40,9 @@ struct Timing {
 
 /// Natural variance: answers that leave their baseline text because the batch had another shape.
 struct Variance {
-    double at_load = 0;   ///< share of the answers that share a batch
-    double alone = 0;     ///< share of the answers that do not: a server that is not repeatable even for one user
+    double at_load = 0;  ///< share of the answers that share a batch
+    double alone =
+        0;  ///< share of the answers that do not: a server that is not repeatable even for one user
     double spread = 0.4;  ///< sigma of the logarithm of the redrawn remaining length
 };
 
@@ -46,17 +58,20 @@ struct ServerScript {
     Plays plays = Plays::kLlamaServer;
     std::string model = "scripted-1";
     std::vector<answer::Prompt> prompts;
-    std::map<std::string, std::string> regex_samples;  ///< by prompt id: words that satisfy its regex check
+    std::map<std::string, std::string>
+        regex_samples;  ///< by prompt id: words that satisfy its regex check
     std::uint64_t seed = 1;
     LengthRange lengths;
     int slots = 8;
-    std::int64_t window = 8192;        ///< tokens one request may hold, as announced
-    std::optional<std::int64_t> pool;  ///< tokens all share, as announced; absent: each slot owns its window
+    std::int64_t window = 8192;  ///< tokens one request may hold, as announced
+    std::optional<std::int64_t>
+        pool;  ///< tokens all share, as announced; absent: each slot owns its window
     Timing timing;
     Variance variance;
     Introspection tells;
-    int thinking_tokens = 0;                                   ///< before each answer, as reasoning
-    std::vector<std::pair<std::string, std::string>> headers;  ///< of every answer; "Server" replaces the product's own
+    int thinking_tokens = 0;  ///< before each answer, as reasoning
+    std::vector<std::pair<std::string, std::string>>
+        headers;  ///< of every answer; "Server" replaces the product's own
 };
 
 }  // namespace fullstop::simulator

@@ -12,7 +12,9 @@ namespace {
 
 std::string lower(std::string_view text) {
     std::string out(text);
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
+    std::ranges::transform(out, out.begin(), [](unsigned char c) {
+        return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    });
     return out;
 }
 
@@ -42,7 +44,8 @@ void RequestReader::read_head() {
     const std::string_view first = head.substr(0, line_end);
     const auto method_end = first.find(' ');
     const auto target_end = first.rfind(' ');
-    if (method_end == std::string_view::npos || target_end <= method_end + 1 || !first.substr(target_end + 1).starts_with("HTTP/1.")) {
+    if (method_end == std::string_view::npos || target_end <= method_end + 1 ||
+        !first.substr(target_end + 1).starts_with("HTTP/1.")) {
         refused_ = 400;
         return;
     }
@@ -63,7 +66,8 @@ bool RequestReader::read_line(std::string_view line) {
     const auto value = trimmed(line.substr(colon + 1));
     if (name == "transfer-encoding") refused_ = 501;
     if (name == "content-length") {
-        const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), body_length_);
+        const auto [rest, error] =
+            std::from_chars(value.data(), value.data() + value.size(), body_length_);
         if (error != std::errc{} || rest != value.data() + value.size()) return false;
         if (body_length_ > kMaxRequestBodyBytes) refused_ = 413;
     }
@@ -88,7 +92,8 @@ std::string refusal_text(int status) {
                          : status == 431 ? "Request Header Fields Too Large"
                          : status == 501 ? "Not Implemented"
                                          : "Bad Request";
-    return fmt::format("HTTP/1.1 {} {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, reason);
+    return fmt::format("HTTP/1.1 {} {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+                       reason);
 }
 
 }  // namespace fullstop::simulator

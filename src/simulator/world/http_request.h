@@ -1,5 +1,6 @@
-// Which whole request do these bytes hold? The serving side of the virtual network reads what our own encoder writes: a
-// head and Content-Length bytes. Chunked request bodies and pipelining are left out (501, and one request at a time).
+// Which whole request do these bytes hold? The serving side of the virtual network reads what our
+// own encoder writes: a head and Content-Length bytes. Chunked request bodies and pipelining are
+// left out (501, and one request at a time).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ inline constexpr std::size_t kMaxRequestHeadBytes = 64 * 1024;
 /// Body of a request. The longest prompts are a few MiB.    413
 inline constexpr std::size_t kMaxRequestBodyBytes = 16 * 1024 * 1024;
 
-/// Collects the bytes of one connection. After `ready` or `refused` further bytes are not looked at.
+/// Collects the bytes of one connection. After `ready` or `refused` further bytes are not looked
+/// at.
 class RequestReader {
 public:
     void bytes(std::string_view more);
@@ -27,7 +29,8 @@ public:
     bool body_follows() const { return body_length_ > 0; }
     /// HTTP status with which the host answers by itself, when the request cannot be handed on.
     std::optional<int> refused() const { return refused_; }
-    /// The request, without id; call once when ready. The reader then waits for the next request of the connection.
+    /// The request, without id; call once when ready. The reader then waits for the next request of
+    /// the connection.
     net::ServiceRequest take();
 
 private:

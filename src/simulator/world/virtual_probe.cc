@@ -37,7 +37,8 @@ VirtualResult run_probe(VirtualRun plan) {
     VirtualResult result;
     auto& run = result.run;
     VirtualWorld world(plan.seed);
-    const auto url = parsed(kDeployedUrl), control_url = parsed(plan.control ? kControlUrl : kDeployedUrl);
+    const auto url = parsed(kDeployedUrl),
+               control_url = parsed(plan.control ? kControlUrl : kDeployedUrl);
     ScriptedServer deployed(plan.deployed.script, std::move(plan.deployed.plants));
     std::optional<ScriptedServer> control;
     world.serve(url.host, url.port, deployed);
@@ -55,7 +56,9 @@ VirtualResult run_probe(VirtualRun plan) {
     probe::plan(run.experiment, plan.with_control, plan.control.has_value());
     run.arms.push_back({"deployed", kDeployedUrl, "as users reach it"});
     if (plan.with_control)
-        run.arms.push_back({"control", plan.control ? kControlUrl : kDeployedUrl, plan.control ? "the server itself" : "the same URL, no time-outs of ours"});
+        run.arms.push_back(
+            {"control", plan.control ? kControlUrl : kDeployedUrl,
+             plan.control ? "the server itself" : "the same URL, no time-outs of ours"});
     if (plan.observe) run.server_before["deployed"] = identified(world, url);
     if (plan.observe && plan.control) run.server_before["control"] = identified(world, control_url);
 
@@ -68,8 +71,9 @@ VirtualResult run_probe(VirtualRun plan) {
     options.model = run.model;
     options.more_repeats = std::move(plan.more_repeats);
     probe::Probe probe(run, std::move(options));
-    observe::Sampler sampler(url, {}, run.server_before["deployed"], "deployed", world.now(), kSampleInterval,
-                             [&](answer::Sample sample) { run.samples.push_back(std::move(sample)); });
+    observe::Sampler sampler(
+        url, {}, run.server_before["deployed"], "deployed", world.now(), kSampleInterval,
+        [&](answer::Sample sample) { run.samples.push_back(std::move(sample)); });
     world.host(probe);
     if (plan.observe) world.host(sampler);
     result.outcome = world.run_until([&] { return probe.done(); }, plan.limit);

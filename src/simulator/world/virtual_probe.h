@@ -1,4 +1,5 @@
-// A whole probe run in virtual time: servers identified, experiment planned, load run and sampled, everything recorded.
+// A whole probe run in virtual time: servers identified, experiment planned, load run and sampled,
+// everything recorded.
 #pragma once
 
 #include <cstdint>

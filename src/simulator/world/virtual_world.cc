@@ -28,8 +28,9 @@ struct Wire {
     net::ConnectionId part_id = 0;    ///< the part's own name
     net::Service* service = nullptr;  ///< absent while the address does not answer
     bool client_open = true, server_open = true;
-    base::Instant to_server{}, to_client{};  ///< when the last thing sent that way arrives: nothing overtakes
-    std::deque<std::string> up, down;        ///< bytes under way, in order
+    base::Instant to_server{},
+        to_client{};  ///< when the last thing sent that way arrives: nothing overtakes
+    std::deque<std::string> up, down;  ///< bytes under way, in order
     RequestReader reader;
     bool request_running = false;
     bool head_shown = false;
@@ -59,7 +60,9 @@ struct Moment {
     std::uint64_t subject;         ///< wire, timer generation, or service index
     std::uint64_t object = 0;      ///< part, for timers
     std::uint64_t generation = 0;  ///< of a timer or wake
-    bool operator>(const Moment& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
+    bool operator>(const Moment& other) const {
+        return std::pair(at, order) > std::pair(other.at, other.order);
+    }
 };
 
 struct HostedPart {
@@ -86,18 +89,21 @@ struct VirtualWorld::State {
     std::priority_queue<Moment, std::vector<Moment>, std::greater<>> queue;
     std::vector<HostedPart> parts;
     std::vector<HostedService> services;
-    std::map<std::pair<std::string, std::uint16_t>, std::size_t> addresses;  ///< service index, or kSwallowed
+    std::map<std::pair<std::string, std::uint16_t>, std::size_t>
+        addresses;  ///< service index, or kSwallowed
     std::unordered_map<std::uint64_t, Wire> wires;
     net::Actions actions;                 ///< scratch
     net::ServiceActions service_actions;  ///< scratch
 
     static constexpr std::size_t kSwallowed = static_cast<std::size_t>(-1);
 
-    void schedule(base::Instant at, What what, std::uint64_t subject, std::uint64_t object = 0, std::uint64_t gen = 0) {
+    void schedule(base::Instant at, What what, std::uint64_t subject, std::uint64_t object = 0,
+                  std::uint64_t gen = 0) {
         queue.push({std::max(at, now), order++, what, subject, object, gen});
     }
     base::Duration latency() {
-        return settings.latency + base::Duration(static_cast<std::int64_t>(random.exponential(static_cast<double>(settings.jitter.count()))));
+        return settings.latency + base::Duration(static_cast<std::int64_t>(random.exponential(
+                                      static_cast<double>(settings.jitter.count()))));
     }
     /// Arrival of what is sent now on a one-way path whose last arrival was `last`.
     base::Instant arrival(base::Instant& last) { return last = std::max(last, now + latency()); }
@@ -114,12 +120,15 @@ struct VirtualWorld::State {
         wires.erase(found);
     }
     std::size_t index_of(const net::Service* service) const {
-        return static_cast<std::size_t>(std::ranges::find(services, service, &HostedService::service) - services.begin());
+        return static_cast<std::size_t>(
+            std::ranges::find(services, service, &HostedService::service) - services.begin());
     }
 
     void start_parts();
     bool parts_done() const {
-        return std::ranges::all_of(parts, [](const HostedPart& hosted) { return hosted.part == nullptr || hosted.part->done(); });
+        return std::ranges::all_of(parts, [](const HostedPart& hosted) {
+            return hosted.part == nullptr || hosted.part->done();
+        });
     }
     void tell(std::size_t part, const net::Event& event);
     void obey(std::size_t part, net::Actions& list);
@@ -138,7 +147,8 @@ struct VirtualWorld::State {
     void lose_client(std::uint64_t id, Wire& wire, What what);
 };
 
-// Part side ------------------------------------------------------------------------------------------------------------
+// Part side
+// -------------------------------------------------------------------------------------------------
 
 void VirtualWorld::State::start_parts() {
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -166,7 +176,8 @@ void VirtualWorld::State::obey(std::size_t part, net::Actions& list) {
             parts[part].timers[timer->id] = ++generation;
             schedule(timer->at, What::kTimer, timer->id, part, generation);
         }
-        if (auto* timer = std::get_if<net::CancelTimer>(&action)) parts[part].timers.erase(timer->id);
+        if (auto* timer = std::get_if<net::CancelTimer>(&action))
+            parts[part].timers.erase(timer->id);
     }
 }
 
@@ -211,13 +222,15 @@ void VirtualWorld::State::close(std::size_t part, const net::Close& action) {
     forget(id);
 }
 
-// Service side ---------------------------------------------------------------------------------------------------------
+// Service side
+// -------------------------------------------------------------------------------------------------
 
 void VirtualWorld::State::obey_service(std::size_t service, net::ServiceActions& list) {
     for (const auto& action : list) {
         if (const auto* sending = std::get_if<net::ServiceSend>(&action)) respond(*sending);
         if (const auto* closing = std::get_if<net::ServiceClose>(&action)) finish(*closing);
-        if (const auto* waking = std::get_if<net::ServiceWake>(&action)) schedule(waking->at, What::kWake, service, 0, ++services[service].wake_generation);
+        if (const auto* waking = std::get_if<net::ServiceWake>(&action))
+            schedule(waking->at, What::kWake, service, 0, ++services[service].wake_generation);
     }
 }
 
@@ -246,10 +259,12 @@ void VirtualWorld::State::finish(const net::ServiceClose& action) {
         return hand_on(action.id, *target);
     }
     target->server_open = false;
-    schedule(arrival(target->to_client), action.kind == net::CloseKind::kFin ? What::kServerFin : What::kServerRst, action.id);
+    schedule(arrival(target->to_client),
+             action.kind == net::CloseKind::kFin ? What::kServerFin : What::kServerRst, action.id);
 }
 
-// Moments --------------------------------------------------------------------------------------------------------------
+// Moments
+// -------------------------------------------------------------------------------------------------
 
 void VirtualWorld::State::handle(const Moment& moment) {
     now = moment.at;
@@ -319,14 +334,16 @@ void VirtualWorld::State::to_server(std::uint64_t id, Wire& target) {
 
 /// What has come of the next request: its head once, then the whole of it.
 void VirtualWorld::State::hand_on(std::uint64_t id, Wire& target) {
-    if (!target.head_shown && (target.reader.head() == nullptr || !head_is_wanted(id, target))) return;
+    if (!target.head_shown && (target.reader.head() == nullptr || !head_is_wanted(id, target)))
+        return;
     if (!target.reader.ready()) return;
     auto request = target.reader.take();
     request.id = id;
     target.head_shown = false;
     target.request_running = true;
     auto* service = target.service;
-    net::ServiceActions list;  // own list: a service may close keep-alive at once, and the next request be waiting
+    net::ServiceActions
+        list;  // own list: a service may close keep-alive at once, and the next request be waiting
     service->request(now, std::move(request), list);
     obey_service(index_of(service), list);
 }
@@ -354,7 +371,9 @@ bool VirtualWorld::State::head_is_wanted(std::uint64_t id, Wire& target) {
 void VirtualWorld::State::to_client(std::uint64_t, Wire& target) {
     const auto bytes = std::move(target.down.front());
     target.down.pop_front();
-    if (target.client_open) tell(target.part, {now, net::Received{target.part_id, bytes, answer::StampClock::kUserSpace}});
+    if (target.client_open)
+        tell(target.part,
+             {now, net::Received{target.part_id, bytes, answer::StampClock::kUserSpace}});
 }
 
 void VirtualWorld::State::lose_client(std::uint64_t id, Wire& target, What what) {
@@ -364,16 +383,26 @@ void VirtualWorld::State::lose_client(std::uint64_t id, Wire& target, What what)
     target.client_open = target.server_open = false;
     forget(id);
     if (!tell_it) return;
-    if (what == What::kServerFin) return tell(part, {now, net::PeerClosed{part_id, net::CloseKind::kFin, ""}});
-    if (what == What::kServerRst) return tell(part, {now, net::PeerClosed{part_id, net::CloseKind::kRst, "Connection reset by peer"}});
-    if (what == What::kRefused) return tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kRefused, std::string(kRefusedText)}});
-    if (what == What::kTlsFailed) return tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kTls, "the virtual network does not play TLS"}});
-    tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kTimedOut, "Connection timed out"}});
+    if (what == What::kServerFin)
+        return tell(part, {now, net::PeerClosed{part_id, net::CloseKind::kFin, ""}});
+    if (what == What::kServerRst)
+        return tell(part, {now, net::PeerClosed{part_id, net::CloseKind::kRst,
+                                                "Connection reset by peer"}});
+    if (what == What::kRefused)
+        return tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kRefused,
+                                                   std::string(kRefusedText)}});
+    if (what == What::kTlsFailed)
+        return tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kTls,
+                                                   "the virtual network does not play TLS"}});
+    tell(part, {now, net::ConnectFailed{part_id, net::ConnectFailure::kTimedOut,
+                                        "Connection timed out"}});
 }
 
-// The world ------------------------------------------------------------------------------------------------------------
+// The world
+// -------------------------------------------------------------------------------------------------
 
-VirtualWorld::VirtualWorld(std::uint64_t seed, NetworkSettings settings) : state_(std::make_unique<State>(seed, settings)) {}
+VirtualWorld::VirtualWorld(std::uint64_t seed, NetworkSettings settings)
+    : state_(std::make_unique<State>(seed, settings)) {}
 VirtualWorld::~VirtualWorld() = default;
 
 void VirtualWorld::host(net::Part& part) { state_->parts.push_back({&part, false, {}, {}}); }
@@ -390,11 +419,14 @@ void VirtualWorld::dismiss(net::Part& part) {
 }
 
 void VirtualWorld::serve(std::string host, std::uint16_t port, net::Service& service) {
-    if (state_->index_of(&service) == state_->services.size()) state_->services.push_back({&service});
+    if (state_->index_of(&service) == state_->services.size())
+        state_->services.push_back({&service});
     state_->addresses[{std::move(host), port}] = state_->index_of(&service);
 }
 
-void VirtualWorld::swallow(std::string host, std::uint16_t port) { state_->addresses[{std::move(host), port}] = State::kSwallowed; }
+void VirtualWorld::swallow(std::string host, std::uint16_t port) {
+    state_->addresses[{std::move(host), port}] = State::kSwallowed;
+}
 
 void VirtualWorld::interrupt(base::Instant at) { state_->schedule(at, What::kInterrupt, 0); }
 
@@ -422,7 +454,9 @@ Outcome VirtualWorld::run_until(const std::function<bool()>& until, base::Durati
 }
 
 base::Instant VirtualWorld::now() const { return state_->now; }
-base::WallTime VirtualWorld::wall() const { return {kWallAtBeginning + (state_->now - kBeginning).count()}; }
+base::WallTime VirtualWorld::wall() const {
+    return {kWallAtBeginning + (state_->now - kBeginning).count()};
+}
 std::uint64_t VirtualWorld::events() const { return state_->handled; }
 std::size_t VirtualWorld::open_connections() const { return state_->wires.size(); }
 

@@ -1,8 +1,10 @@
-// One clock and one network, both virtual: hosts client parts and services, and lets a whole run happen in milliseconds.
+// One clock and one network, both virtual: hosts client parts and services, and lets a whole run
+// happen in milliseconds.
 //
-// Time jumps from event to event; equal times keep the order in which they came about, so a seed repeats every byte.
-// Bytes travel with a small random latency, never overtake each other, and may be split into reads of any size.
-// Left out: bandwidth, loss, half-closed connections, TLS (a TLS connect fails as kTls), and names (host text is the address).
+// Time jumps from event to event; equal times keep the order in which they came about, so a seed
+// repeats every byte. Bytes travel with a small random latency, never overtake each other, and may
+// be split into reads of any size. Left out: bandwidth, loss, half-closed connections, TLS (a TLS
+// connect fails as kTls), and names (host text is the address).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +20,11 @@
 namespace fullstop::simulator {
 
 struct NetworkSettings {
-    base::Duration latency = std::chrono::microseconds(120);  ///< one way, at least; a switch between two machines
-    base::Duration jitter = std::chrono::microseconds(40);    ///< mean of the exponential part
-    double split_chance = 0.05;                               ///< of a delivery to be cut into several reads
-    std::size_t max_read = net::kReadBytes;                   ///< largest read
+    base::Duration latency =
+        std::chrono::microseconds(120);  ///< one way, at least; a switch between two machines
+    base::Duration jitter = std::chrono::microseconds(40);  ///< mean of the exponential part
+    double split_chance = 0.05;              ///< of a delivery to be cut into several reads
+    std::size_t max_read = net::kReadBytes;  ///< largest read
 };
 
 /// Why run() came back.
@@ -41,9 +44,11 @@ public:
     explicit VirtualWorld(std::uint64_t seed, NetworkSettings settings = {});
     ~VirtualWorld() override;
 
-    /// Parts and services must outlive the world's last run(). Parts start when run() next begins, in this order.
+    /// Parts and services must outlive the world's last run(). Parts start when run() next begins,
+    /// in this order.
     void host(net::Part& part);
-    /// The part's connections are closed and it hears nothing more; it may be destroyed. Unknown parts are ignored.
+    /// The part's connections are closed and it hears nothing more; it may be destroyed. Unknown
+    /// parts are ignored.
     void dismiss(net::Part& part);
     void serve(std::string host, std::uint16_t port, net::Service& service);
     /// Connections to this address are never answered.

@@ -1,4 +1,5 @@
-// Promises of the virtual network: order, repeatability, splitting, ends of connections, timers, limits.
+// Promises of the virtual network: order, repeatability, splitting, ends of connections, timers,
+// limits.
 #include "simulator/world/virtual_world.h"
 
 #include <algorithm>
@@ -21,8 +22,10 @@ const net::Endpoint kServer{"server", 80, false};
 /// A client whose reactions a test writes down; keeps a line for each event.
 class NotingPart final : public net::Part {
 public:
-    std::function<void(base::Instant, net::Actions&)> on_start = [](base::Instant, net::Actions&) {};
-    std::function<void(const net::Event&, net::Actions&)> on_event = [](const net::Event&, net::Actions&) {};
+    std::function<void(base::Instant, net::Actions&)> on_start = [](base::Instant, net::Actions&) {
+    };
+    std::function<void(const net::Event&, net::Actions&)> on_event = [](const net::Event&,
+                                                                        net::Actions&) {};
     std::vector<std::string> lines;
     std::vector<std::size_t> read_sizes;
     std::string received;
@@ -34,22 +37,28 @@ public:
         on_start(now, out);
     }
     void on(const net::Event& event, net::Actions& out) override {
-        const auto us = std::chrono::duration_cast<std::chrono::microseconds>(event.at - begun).count();
-        std::visit([&](const auto& what) { lines.push_back(fmt::format("{} {}", us, note(what))); }, event.what);
+        const auto us =
+            std::chrono::duration_cast<std::chrono::microseconds>(event.at - begun).count();
+        std::visit([&](const auto& what) { lines.push_back(fmt::format("{} {}", us, note(what))); },
+                   event.what);
         on_event(event, out);
     }
     bool done() const override { return finished; }
 
 private:
     static std::string note(const net::Connected& e) { return fmt::format("connected {}", e.id); }
-    static std::string note(const net::ConnectFailed& e) { return fmt::format("failed {} {}", e.id, e.text); }
+    static std::string note(const net::ConnectFailed& e) {
+        return fmt::format("failed {} {}", e.id, e.text);
+    }
     static std::string note(const net::Sent& e) { return fmt::format("sent {}", e.id); }
     std::string note(const net::Received& e) {
         received += e.bytes;
         read_sizes.push_back(e.bytes.size());
         return fmt::format("received {} {}", e.id, e.bytes);
     }
-    static std::string note(const net::PeerClosed& e) { return fmt::format("closed {} {}", e.id, e.kind == net::CloseKind::kFin ? "fin" : "rst"); }
+    static std::string note(const net::PeerClosed& e) {
+        return fmt::format("closed {} {}", e.id, e.kind == net::CloseKind::kFin ? "fin" : "rst");
+    }
     static std::string note(const net::TimerFired& e) { return fmt::format("timer {}", e.id); }
     static std::string note(const net::Interrupted&) { return "interrupted"; }
 };
@@ -63,31 +72,45 @@ public:
     std::vector<net::ConnectionId> left;
     bool alive = true;
 
-    bool head(base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) override { return !on_head || on_head(request, out); }
-    void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override {
+    bool head(base::Instant, const net::ServiceRequest& request,
+              net::ServiceActions& out) override {
+        return !on_head || on_head(request, out);
+    }
+    void request(base::Instant now, net::ServiceRequest request,
+                 net::ServiceActions& out) override {
         requests.push_back(request);
         if (on_request) on_request(now, request, out);
     }
-    void client_left(base::Instant, net::ConnectionId id, net::ServiceActions&) override { left.push_back(id); }
+    void client_left(base::Instant, net::ConnectionId id, net::ServiceActions&) override {
+        left.push_back(id);
+    }
     void wake(base::Instant, net::ServiceActions&) override {}
     bool listening(base::Instant) const override { return alive; }
 };
 
-std::string get(std::string_view target) { return fmt::format("GET {} HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n", target); }
+std::string get(std::string_view target) {
+    return fmt::format("GET {} HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n", target);
+}
 
 /// Connects, sends one request, and is done at the peer's close or a failure.
 void ask_once(NotingPart& part, std::string request, net::Endpoint endpoint = kServer) {
-    part.on_start = [endpoint](base::Instant, net::Actions& out) { out.push_back(net::Connect{1, endpoint, seconds(10)}); };
+    part.on_start = [endpoint](base::Instant, net::Actions& out) {
+        out.push_back(net::Connect{1, endpoint, seconds(10)});
+    };
     part.on_event = [&part, request](const net::Event& event, net::Actions& out) {
-        if (std::holds_alternative<net::Connected>(event.what)) out.push_back(net::Send{1, request});
-        if (std::holds_alternative<net::PeerClosed>(event.what) || std::holds_alternative<net::ConnectFailed>(event.what)) part.finished = true;
+        if (std::holds_alternative<net::Connected>(event.what))
+            out.push_back(net::Send{1, request});
+        if (std::holds_alternative<net::PeerClosed>(event.what) ||
+            std::holds_alternative<net::ConnectFailed>(event.what))
+            part.finished = true;
     };
 }
 
 TEST(VirtualWorld, CarriesARequestAndItsAnswerInOrder) {
     VirtualWorld world(1, {.split_chance = 0});
     NotingService service;
-    service.on_request = [](base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) {
+    service.on_request = [](base::Instant, const net::ServiceRequest& request,
+                            net::ServiceActions& out) {
         out.push_back(net::ServiceSend{request.id, "one"});
         out.push_back(net::ServiceSend{request.id, "two"});
         out.push_back(net::ServiceClose{request.id, net::CloseKind::kFin, false});
@@ -104,7 +127,8 @@ TEST(VirtualWorld, CarriesARequestAndItsAnswerInOrder) {
     EXPECT_EQ(service.requests[0].headers.at("x-a"), "b");
     std::vector<std::string> words;
     for (const auto& line : part.lines) words.push_back(line.substr(line.find(' ') + 1));
-    EXPECT_THAT(words, ElementsAre("connected 1", "sent 1", "received 1 one", "received 1 two", "closed 1 fin"));
+    EXPECT_THAT(words, ElementsAre("connected 1", "sent 1", "received 1 one", "received 1 two",
+                                   "closed 1 fin"));
     EXPECT_EQ(world.open_connections(), 0u);
 }
 
@@ -130,8 +154,10 @@ TEST(VirtualWorld, SameSeedSameBytesAtTheSameMoments) {
     const auto play = [](std::uint64_t seed) {
         VirtualWorld world(seed, {.split_chance = 0.5, .max_read = 7});
         NotingService service;
-        service.on_request = [](base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) {
-            for (int i = 0; i < 20; ++i) out.push_back(net::ServiceSend{request.id, fmt::format("piece number {};", i)});
+        service.on_request = [](base::Instant, const net::ServiceRequest& request,
+                                net::ServiceActions& out) {
+            for (int i = 0; i < 20; ++i)
+                out.push_back(net::ServiceSend{request.id, fmt::format("piece number {};", i)});
             out.push_back(net::ServiceClose{request.id, net::CloseKind::kFin, false});
         };
         std::vector<NotingPart> parts(3);
@@ -155,8 +181,10 @@ TEST(VirtualWorld, SplittingNeverLosesDoublesOrReordersAByte) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         VirtualWorld world(seed, {.split_chance = 1, .max_read = 1 + seed * 3});
         NotingService service;
-        service.on_request = [&](base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) {
-            for (std::size_t at = 0; at < sent.size(); at += 100) out.push_back(net::ServiceSend{request.id, sent.substr(at, 100)});
+        service.on_request = [&](base::Instant, const net::ServiceRequest& request,
+                                 net::ServiceActions& out) {
+            for (std::size_t at = 0; at < sent.size(); at += 100)
+                out.push_back(net::ServiceSend{request.id, sent.substr(at, 100)});
             out.push_back(net::ServiceClose{request.id, net::CloseKind::kRst, false});
         };
         NotingPart part;
@@ -193,13 +221,17 @@ TEST(VirtualWorld, RefusesWhereNobodyListensAndTimesOutWhereNobodyAnswers) {
 TEST(VirtualWorld, TellsTheServiceWhenAClientLeavesARunningAnswer) {
     VirtualWorld world(1);
     NotingService service;
-    service.on_request = [](base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) {
+    service.on_request = [](base::Instant, const net::ServiceRequest& request,
+                            net::ServiceActions& out) {
         out.push_back(net::ServiceSend{request.id, "start"});
     };
     NotingPart part;
-    part.on_start = [](base::Instant, net::Actions& out) { out.push_back(net::Connect{5, kServer, seconds(1)}); };
+    part.on_start = [](base::Instant, net::Actions& out) {
+        out.push_back(net::Connect{5, kServer, seconds(1)});
+    };
     part.on_event = [&](const net::Event& event, net::Actions& out) {
-        if (std::holds_alternative<net::Connected>(event.what)) out.push_back(net::Send{5, get("/")});
+        if (std::holds_alternative<net::Connected>(event.what))
+            out.push_back(net::Send{5, get("/")});
         if (std::holds_alternative<net::Received>(event.what)) out.push_back(net::Close{5});
     };
     world.serve("server", 80, service);
@@ -221,7 +253,9 @@ TEST(VirtualWorld, TimersFireInOrderOfTimeMoveWhenSetAgainAndFallSilentWhenCance
         out.push_back(net::SetTimer{2, now + milliseconds(40)});
         out.push_back(net::CancelTimer{3});
     };
-    part.on_event = [&](const net::Event&, net::Actions&) { part.finished = part.lines.size() == 3; };
+    part.on_event = [&](const net::Event&, net::Actions&) {
+        part.finished = part.lines.size() == 3;
+    };
     world.host(part);
     ASSERT_EQ(world.run(seconds(1)), Outcome::kDone);
     EXPECT_THAT(part.lines, ElementsAre("30000 timer 1", "30000 timer 4", "40000 timer 2"));
@@ -230,15 +264,21 @@ TEST(VirtualWorld, TimersFireInOrderOfTimeMoveWhenSetAgainAndFallSilentWhenCance
 TEST(VirtualWorld, SaysWhyARunThatDoesNotEndCameBack) {
     VirtualWorld world(1);
     NotingPart waiting;
-    waiting.on_start = [](base::Instant now, net::Actions& out) { out.push_back(net::SetTimer{1, now + seconds(100)}); };
+    waiting.on_start = [](base::Instant now, net::Actions& out) {
+        out.push_back(net::SetTimer{1, now + seconds(100)});
+    };
     world.host(waiting);
     const auto before = world.now();
     EXPECT_EQ(world.run(seconds(50)), Outcome::kTimeLimit);
     EXPECT_EQ(world.now() - before, seconds(50));
     EXPECT_EQ(world.run(seconds(60)), Outcome::kIdle);
     NotingPart restless;
-    restless.on_start = [](base::Instant now, net::Actions& out) { out.push_back(net::SetTimer{1, now}); };
-    restless.on_event = [](const net::Event& event, net::Actions& out) { out.push_back(net::SetTimer{1, event.at}); };
+    restless.on_start = [](base::Instant now, net::Actions& out) {
+        out.push_back(net::SetTimer{1, now});
+    };
+    restless.on_event = [](const net::Event& event, net::Actions& out) {
+        out.push_back(net::SetTimer{1, event.at});
+    };
     world.host(restless);
     EXPECT_EQ(world.run(seconds(1)), Outcome::kBusyLoop);
 }

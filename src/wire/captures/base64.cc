@@ -5,14 +5,17 @@
 
 namespace fullstop::wire {
 namespace {
-constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
 
 std::string base64_encode(std::string_view bytes) {
     std::string out;
     out.reserve((bytes.size() + 2) / 3 * 4);
     for (std::size_t at = 0; at < bytes.size(); at += 3) {
-        const auto byte = [&](std::size_t i) -> std::uint32_t { return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0; };
+        const auto byte = [&](std::size_t i) -> std::uint32_t {
+            return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0;
+        };
         const std::uint32_t group = byte(0) << 16 | byte(1) << 8 | byte(2);
         for (int i = 0; i < 4; ++i) out += kLetters[group >> (18 - 6 * i) & 63];
     }

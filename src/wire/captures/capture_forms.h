@@ -13,7 +13,8 @@ namespace fullstop::wire {
 bool is_own_capture(std::string_view file);
 base::Result<std::vector<answer::Record>> read_own_captures(std::string_view file);
 
-/// HAR 1.2. Only exchanges that asked for an answer are read: POSTs whose body is a request of a known dialect.
+/// HAR 1.2. Only exchanges that asked for an answer are read: POSTs whose body is a request of a
+/// known dialect.
 bool is_har(std::string_view file);
 base::Result<std::vector<answer::Record>> read_har(std::string_view file);
 

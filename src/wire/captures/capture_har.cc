@@ -1,4 +1,5 @@
-// HAR 1.2 as browsers and proxies write it. It knows when an exchange began and ended, not when each event came.
+// HAR 1.2 as browsers and proxies write it. It knows when an exchange began and ended, not when
+// each event came.
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -49,12 +50,15 @@ std::optional<answer::Request> request_of(const json::object& entry) {
 }
 
 std::string head_text(const json::object& response) {
-    std::string out = "HTTP/1.1 " + std::to_string(static_cast<int>(number_in(&response, "status"))) + " " + string_in(&response, "statusText") + "\r\n";
+    std::string out = "HTTP/1.1 " +
+                      std::to_string(static_cast<int>(number_in(&response, "status"))) + " " +
+                      string_in(&response, "statusText") + "\r\n";
     const auto* headers = response.if_contains("headers");
     if (headers && headers->is_array())
         for (const json::value& item : headers->get_array()) {
             const std::string name = string_in(item.if_object(), "name");
-            if (!name.empty() && name.front() != ':') out += name + ": " + string_in(item.if_object(), "value") + "\r\n";
+            if (!name.empty() && name.front() != ':')
+                out += name + ": " + string_in(item.if_object(), "value") + "\r\n";
         }
     return out + "\r\n";
 }
@@ -71,7 +75,8 @@ Record read_entry(const json::object& entry, answer::Request request) {
     set_request(record, std::move(request));
     const auto* timings = object_in(entry, "timings");
     const auto at = [](double ms) { return base::from_ms(ms); };
-    const double sent = number_in(timings, "blocked") + number_in(timings, "dns") + number_in(timings, "connect") + number_in(timings, "send");
+    const double sent = number_in(timings, "blocked") + number_in(timings, "dns") +
+                        number_in(timings, "connect") + number_in(timings, "send");
     const double headers = sent + number_in(timings, "wait");
     const double ended = std::max(number_in(&entry, "time"), headers);
     AnswerReader reader(record, AnswerReader::Input::kUnframed);
@@ -94,7 +99,8 @@ Record read_entry(const json::object& entry, answer::Request request) {
 
 bool is_har(std::string_view file) {
     boost::system::error_code error;
-    if (file.empty() || file.front() != '{' || file.find("\"entries\"") == std::string_view::npos) return false;
+    if (file.empty() || file.front() != '{' || file.find("\"entries\"") == std::string_view::npos)
+        return false;
     const json::value har = json::parse(json::string_view(file.data(), file.size()), error);
     return !error && entries_of(har);
 }
@@ -107,10 +113,13 @@ base::Result<std::vector<Record>> read_har(std::string_view file) {
     if (entries)
         for (const json::value& item : *entries)
             if (const auto* entry = item.if_object())
-                if (auto request = request_of(*entry)) out.push_back(read_entry(*entry, std::move(*request)));
+                if (auto request = request_of(*entry))
+                    out.push_back(read_entry(*entry, std::move(*request)));
     if (out.empty())
-        return base::usage_error("The HAR file holds no request for an answer (a POST with `messages`, `prompt` or `inputs`).",
-                                 "Record again while the answer is being written, with the request bodies included.");
+        return base::usage_error(
+            "The HAR file holds no request for an answer (a POST with `messages`, `prompt` or "
+            "`inputs`).",
+            "Record again while the answer is being written, with the request bodies included.");
     return out;
 }
 

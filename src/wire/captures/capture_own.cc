@@ -1,4 +1,5 @@
-// fullstop's own capture: JSON lines with the request, the head, the body's bytes as they came, and the end.
+// fullstop's own capture: JSON lines with the request, the head, the body's bytes as they came, and
+// the end.
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -30,11 +31,13 @@ std::optional<double> number_in(const json::object& object, std::string_view key
     return value && value->is_number() ? std::optional(value->to_number<double>()) : std::nullopt;
 }
 
-/// One capture while its lines are read; the reader starts when the first bytes show which form they have.
+/// One capture while its lines are read; the reader starts when the first bytes show which form
+/// they have.
 class OwnCapture {
 public:
     explicit OwnCapture(const json::object& first) {
-        record_.requested_max_tokens = answer::Fact<base::Tokens>::unavailable("the capture does not hold the request");
+        record_.requested_max_tokens =
+            answer::Fact<base::Tokens>::unavailable("the capture does not hold the request");
         const auto* request = first.if_contains("request");
         if (!request || !request->is_object() || !request->get_object().contains("body")) return;
         if (auto asked = read_request(json::serialize(*request))) {
@@ -78,11 +81,14 @@ private:
     }
 
     static std::string head_text(const json::object& line) {
-        std::string out = "HTTP/1.1 " + std::to_string(static_cast<int>(number_in(line, "status").value_or(200))) + " \r\n";
+        std::string out =
+            "HTTP/1.1 " +
+            std::to_string(static_cast<int>(number_in(line, "status").value_or(200))) + " \r\n";
         const auto* headers = line.if_contains("headers");
         if (headers && headers->is_object())
             for (const auto& [key, value] : headers->get_object()) {
-                std::string text = value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+                std::string text =
+                    value.is_string() ? std::string(value.get_string()) : json::serialize(value);
                 std::erase_if(text, [](char c) { return c == '\r' || c == '\n'; });
                 out.append(std::string_view(key)).append(": ").append(text).append("\r\n");
             }
@@ -91,7 +97,8 @@ private:
 
     std::string take_bytes(const json::object& line) {
         const std::string_view encoded = string_in(line, "data_base64");
-        if (!line.contains("data") && !line.contains("data_base64")) return "has neither `data` nor `data_base64`";
+        if (!line.contains("data") && !line.contains("data_base64"))
+            return "has neither `data` nor `data_base64`";
         const auto decoded = base64_decode(encoded);
         if (!decoded) return "has a `data_base64` that is not base64";
         const std::string bytes = encoded.empty() ? std::string(string_in(line, "data")) : *decoded;
@@ -105,19 +112,24 @@ private:
         using Input = AnswerReader::Input;
         Input input = head_.empty() ? Input::kBody : Input::kUnframed;
         const auto head = parse_head(head_);
-        const auto encoding = head ? head->headers.find("transfer-encoding") : std::map<std::string, std::string>::const_iterator();
-        const bool chunked = head && encoding != head->headers.end() && encoding->second.find("chunked") != std::string::npos;
-        if ((chunked && starts_with_chunk(first)) || first.starts_with("HTTP/")) input = Input::kHttp;
+        const auto encoding = head ? head->headers.find("transfer-encoding")
+                                   : std::map<std::string, std::string>::const_iterator();
+        const bool chunked = head && encoding != head->headers.end() &&
+                             encoding->second.find("chunked") != std::string::npos;
+        if ((chunked && starts_with_chunk(first)) || first.starts_with("HTTP/"))
+            input = Input::kHttp;
         framed_ = input == Input::kHttp;
         reader_.emplace(record_, input);
-        if (!first.starts_with("HTTP/") && !head_.empty()) reader_->bytes(head_, head_at_, answer::StampClock::kUserSpace);
+        if (!first.starts_with("HTTP/") && !head_.empty())
+            reader_->bytes(head_, head_at_, answer::StampClock::kUserSpace);
     }
 
     void finish(const json::object* line) {
         if (ended_) return;
         ended_ = true;
         if (!reader_) begin({});
-        const auto stated = line ? answer::parse_transport(string_in(*line, "transport")) : std::nullopt;
+        const auto stated =
+            line ? answer::parse_transport(string_in(*line, "transport")) : std::nullopt;
         reader_->end({kind_of(stated)}, at_);
         if (!asked_)
             if (const auto dialect = reader_->dialect()) record_.request.api = *dialect;
@@ -133,7 +145,8 @@ private:
             case Transport::kClean: return StreamEnd::Kind::kFin;
             case Transport::kTimedOut: return StreamEnd::Kind::kTimedOut;
             case Transport::kClosedByUs: return StreamEnd::Kind::kClosedByUs;
-            // Without its framing a cut body must not look whole; the stated word replaces this one afterwards.
+            // Without its framing a cut body must not look whole; the stated word replaces this one
+            // afterwards.
             case Transport::kTruncated:
             case Transport::kReset:
             case Transport::kRefused: return StreamEnd::Kind::kRst;
@@ -144,11 +157,15 @@ private:
 
     Disconnect disconnect_of(Transport transport) const {
         switch (transport) {
-            case Transport::kClean: return {Disconnect::By::kNone, Disconnect::Kind::kNone, body_bytes_};
-            case Transport::kTruncated: return {Disconnect::By::kPeer, Disconnect::Kind::kFin, body_bytes_};
-            case Transport::kReset: return {Disconnect::By::kPeer, Disconnect::Kind::kRst, body_bytes_};
+            case Transport::kClean:
+                return {Disconnect::By::kNone, Disconnect::Kind::kNone, body_bytes_};
+            case Transport::kTruncated:
+                return {Disconnect::By::kPeer, Disconnect::Kind::kFin, body_bytes_};
+            case Transport::kReset:
+                return {Disconnect::By::kPeer, Disconnect::Kind::kRst, body_bytes_};
             case Transport::kTimedOut:
-            case Transport::kClosedByUs: return {Disconnect::By::kUs, Disconnect::Kind::kFin, body_bytes_};
+            case Transport::kClosedByUs:
+                return {Disconnect::By::kUs, Disconnect::Kind::kFin, body_bytes_};
             case Transport::kRefused:
             case Transport::kUnknown: break;
         }
@@ -157,11 +174,16 @@ private:
 
     /// Facts that only our own writer adds.
     void restore(const json::object& line) {
-        if (const auto framing = answer::parse_framing(string_in(line, "framing"))) record_.framing = *framing;
-        if (const auto by = answer::parse_disconnect_by(string_in(line, "by"))) record_.disconnect.by = *by;
-        if (const auto kind = answer::parse_disconnect_kind(string_in(line, "kind"))) record_.disconnect.kind = *kind;
-        if (const auto at = number_in(line, "at_byte")) record_.disconnect.at_byte = static_cast<std::int64_t>(*at);
-        if (const auto* cut = line.if_contains("capture_truncated")) record_.capture.truncated = cut->is_bool() && cut->get_bool();
+        if (const auto framing = answer::parse_framing(string_in(line, "framing")))
+            record_.framing = *framing;
+        if (const auto by = answer::parse_disconnect_by(string_in(line, "by")))
+            record_.disconnect.by = *by;
+        if (const auto kind = answer::parse_disconnect_kind(string_in(line, "kind")))
+            record_.disconnect.kind = *kind;
+        if (const auto at = number_in(line, "at_byte"))
+            record_.disconnect.at_byte = static_cast<std::int64_t>(*at);
+        if (const auto* cut = line.if_contains("capture_truncated"))
+            record_.capture.truncated = cut->is_bool() && cut->get_bool();
     }
 
     Record record_;
@@ -186,25 +208,39 @@ std::string_view next_line(std::string_view& text) {
     return line;
 }
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+bool is_blank(std::string_view line) {
+    return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
 
-// Writing ------------------------------------------------------------------------------------------------------------
+// Writing
+// -------------------------------------------------------------------------------------------------
 
-void add_line(std::string& out, const json::object& line) { out.append(json::serialize(line)).append("\n"); }
+void add_line(std::string& out, const json::object& line) {
+    out.append(json::serialize(line)).append("\n");
+}
 
 json::object first_line(const Record& record, std::string_view url) {
     const answer::Request& request = record.request;
     boost::system::error_code error;
     json::object out{{"fullstop_capture", 1}};
-    out["request"] = {{"method", "POST"}, {"url", json::string(url)}, {"body", json::parse(request_body(request), error)}};
-    out["record"] = {{"id", request.id}, {"arm", request.arm}, {"concurrency", request.concurrency}, {"prompt", request.prompt_id}, {"repeat", request.repeat}};
+    out["request"] = {{"method", "POST"},
+                      {"url", json::string(url)},
+                      {"body", json::parse(request_body(request), error)}};
+    out["record"] = {{"id", request.id},
+                     {"arm", request.arm},
+                     {"concurrency", request.concurrency},
+                     {"prompt", request.prompt_id},
+                     {"repeat", request.repeat}};
     return out;
 }
 
 json::object headers_line(const Record& record, double t_ms) {
     json::object headers;
     for (const auto& [name, value] : record.headers) headers[name] = value;
-    return {{"t_ms", t_ms}, {"event", "headers"}, {"status", *record.status}, {"headers", std::move(headers)}};
+    return {{"t_ms", t_ms},
+            {"event", "headers"},
+            {"status", *record.status},
+            {"headers", std::move(headers)}};
 }
 
 void add_bytes(std::string& out, double t_ms, const std::string& bytes) {
@@ -222,9 +258,11 @@ void add_reads(std::string& out, const Record& record, base::Duration origin) {
     HttpFraming framing;
     std::size_t from = 0;
     auto arrivals = record.capture.arrivals;
-    if (arrivals.empty()) arrivals.push_back({origin, record.capture.bytes.size()});  // a capture without moments
+    if (arrivals.empty())
+        arrivals.push_back({origin, record.capture.bytes.size()});  // a capture without moments
     for (const auto& arrival : arrivals) {
-        std::string_view read = std::string_view(record.capture.bytes).substr(from, arrival.end - from);
+        std::string_view read =
+            std::string_view(record.capture.bytes).substr(from, arrival.end - from);
         from = arrival.end;
         std::string body;
         if (record.capture.bytes.starts_with("HTTP/"))
@@ -236,7 +274,8 @@ void add_reads(std::string& out, const Record& record, base::Duration origin) {
 }
 
 json::object end_line(const Record& record, double t_ms) {
-    json::object line{{"t_ms", t_ms}, {"event", "end"}, {"transport", answer::to_string(record.end.transport)}};
+    json::object line{
+        {"t_ms", t_ms}, {"event", "end"}, {"transport", answer::to_string(record.end.transport)}};
     line["framing"] = answer::to_string(record.framing);
     line["by"] = answer::to_string(record.disconnect.by);
     line["kind"] = answer::to_string(record.disconnect.kind);
@@ -262,14 +301,18 @@ base::Result<std::vector<Record>> read_own_captures(std::string_view file) {
         const auto line = object_of(text);
         // A writer that died leaves half a last line: what came before it is still worth judging.
         if (!line && !whole) break;
-        if (!line) return base::usage_error("Line " + std::to_string(number) + " of the capture is not a JSON object.");
+        if (!line)
+            return base::usage_error("Line " + std::to_string(number) +
+                                     " of the capture is not a JSON object.");
         if (line->contains("fullstop_capture")) {
             if (current) out.push_back(current->finished());
             current.emplace(*line);
             continue;
         }
         const std::string wrong = current ? current->take(*line) : std::string();
-        if (!wrong.empty()) return base::usage_error("Line " + std::to_string(number) + " of the capture " + wrong + ".");
+        if (!wrong.empty())
+            return base::usage_error("Line " + std::to_string(number) + " of the capture " + wrong +
+                                     ".");
     }
     if (current) out.push_back(current->finished());
     return out;
@@ -282,7 +325,9 @@ std::string write_capture(const Record& record, std::string_view url) {
                                   : timeline.started ? *timeline.started
                                   : arrivals.empty() ? base::Duration{}
                                                      : arrivals.front().at;
-    const auto since = [&](const std::optional<base::Duration>& at) { return at ? base::to_ms(*at - origin) : 0.0; };
+    const auto since = [&](const std::optional<base::Duration>& at) {
+        return at ? base::to_ms(*at - origin) : 0.0;
+    };
     std::string out;
     add_line(out, first_line(record, url));
     if (timeline.sent) add_line(out, {{"t_ms", 0.0}, {"event", "sent"}});

@@ -1,4 +1,5 @@
-// Whatever form an answer was stored in, it is read as if it had just come; and what fullstop writes it reads again.
+// Whatever form an answer was stored in, it is read as if it had just come; and what fullstop
+// writes it reads again.
 #include "wire/captures/capture.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,8 @@ std::string refusal(std::string_view file, std::string_view request = {}) {
     return records ? "" : records.error().message;
 }
 
-const std::string kStream = sse_event(delta("Hel")) + sse_event(delta("lo")) + sse_event(finish("stop")) + sse_event("[DONE]");
+const std::string kStream = sse_event(delta("Hel")) + sse_event(delta("lo")) +
+                            sse_event(finish("stop")) + sse_event("[DONE]");
 
 TEST(Capture, curl_without_raw_has_lost_its_framing_and_so_its_transport) {
     const auto records = read(stream_head("text/event-stream") + kStream);
@@ -36,9 +38,13 @@ TEST(Capture, curl_without_raw_has_lost_its_framing_and_so_its_transport) {
 }
 
 TEST(Capture, a_raw_response_knows_its_transport) {
-    EXPECT_EQ(read(stream_head("text/event-stream") + chunk(kStream) + last_chunk())[0].end.transport, Transport::kClean);
-    EXPECT_EQ(read(stream_head("text/event-stream") + chunk(kStream))[0].end.transport, Transport::kTruncated);
-    EXPECT_EQ(read(stream_head("text/event-stream") + chunk(kStream) + "2f")[0].end.transport, Transport::kTruncated);
+    EXPECT_EQ(
+        read(stream_head("text/event-stream") + chunk(kStream) + last_chunk())[0].end.transport,
+        Transport::kClean);
+    EXPECT_EQ(read(stream_head("text/event-stream") + chunk(kStream))[0].end.transport,
+              Transport::kTruncated);
+    EXPECT_EQ(read(stream_head("text/event-stream") + chunk(kStream) + "2f")[0].end.transport,
+              Transport::kTruncated);
 }
 
 TEST(Capture, http_2_of_curl_is_read_without_framing) {
@@ -49,8 +55,10 @@ TEST(Capture, http_2_of_curl_is_read_without_framing) {
 }
 
 TEST(Capture, several_responses_of_one_file_are_several_answers) {
-    const std::string body = R"({"choices":[{"message":{"content":"one"},"finish_reason":"stop"}]})";
-    const auto records = read(json_response(200, body) + stream_head("text/event-stream") + chunk(kStream) + last_chunk() + stream_head("text/event-stream") +
+    const std::string body =
+        R"({"choices":[{"message":{"content":"one"},"finish_reason":"stop"}]})";
+    const auto records = read(json_response(200, body) + stream_head("text/event-stream") +
+                              chunk(kStream) + last_chunk() + stream_head("text/event-stream") +
                               kStream + json_response(503, R"({"error":"busy"})"));
     ASSERT_EQ(records.size(), 4U);
     EXPECT_EQ(records[0].text, "one");
@@ -61,7 +69,8 @@ TEST(Capture, several_responses_of_one_file_are_several_answers) {
 
 TEST(Capture, heads_on_the_way_are_no_answers) {
     const auto records = read(
-        "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 307 Temporary Redirect\r\nLocation: /v1\r\nContent-Length: 5\r\n\r\n"
+        "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 307 Temporary Redirect\r\nLocation: "
+        "/v1\r\nContent-Length: 5\r\n\r\n"
         "HTTP/1.1 100 Continue\r\n\r\n" +
         json_response(200, R"({"choices":[{"text":"x","finish_reason":"stop"}]})"));
     ASSERT_EQ(records.size(), 1U);
@@ -74,10 +83,12 @@ TEST(Capture, a_bare_body_has_no_moments_and_tells_its_dialect) {
     EXPECT_FALSE(sse.timeline.first_token);
     EXPECT_EQ(sse.request.api, answer::Api::kOpenAiChat);
     EXPECT_FALSE(sse.requested_max_tokens);
-    EXPECT_EQ(read("{\"model\":\"m\",\"response\":\"a\",\"done\":false}\n{\"model\":\"m\",\"response\":\"\",\"done\":true,\"done_reason\":\"length\"}\n")[0]
+    EXPECT_EQ(read("{\"model\":\"m\",\"response\":\"a\",\"done\":false}\n{\"model\":\"m\","
+                   "\"response\":\"\",\"done\":true,\"done_reason\":\"length\"}\n")[0]
                   .request.api,
               answer::Api::kOllama);
-    EXPECT_TRUE(read(R"({"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]})")[0].end.terminator);
+    EXPECT_TRUE(read(R"({"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]})")[0]
+                    .end.terminator);
     EXPECT_TRUE(read("<html>504 Gateway Time-out</html>")[0].end.error);
 }
 
@@ -85,9 +96,11 @@ TEST(Capture, own_lines_give_moments_request_and_the_stated_transport) {
     const auto records = read(
         R"({"fullstop_capture": 1, "request": {"method": "POST", "url": "http://h/v1/chat/completions", "body": {"model": "m", "max_tokens": 64, "seed": 3, "messages": []}}})"
         "\n{\"t_ms\": 0.0, \"event\": \"sent\"}\n"
-        "{\"t_ms\": 12.5, \"event\": \"headers\", \"status\": 200, \"headers\": {\"content-type\": \"text/event-stream\", \"transfer-encoding\": "
+        "{\"t_ms\": 12.5, \"event\": \"headers\", \"status\": 200, \"headers\": {\"content-type\": "
+        "\"text/event-stream\", \"transfer-encoding\": "
         "\"chunked\"}}\n"
-        "{\"t_ms\": 13.0, \"event\": \"bytes\", \"data\": \"data: {\\\"choices\\\":[{\\\"delta\\\":{\\\"content\\\":\\\"a\\\"}}]}\\n\\n\"}\n"
+        "{\"t_ms\": 13.0, \"event\": \"bytes\", \"data\": \"data: "
+        "{\\\"choices\\\":[{\\\"delta\\\":{\\\"content\\\":\\\"a\\\"}}]}\\n\\n\"}\n"
         "{\"t_ms\": 61013.0, \"event\": \"end\", \"transport\": \"truncated\"}\n");
     ASSERT_EQ(records.size(), 1U);
     const Record& record = records[0];
@@ -101,7 +114,9 @@ TEST(Capture, own_lines_give_moments_request_and_the_stated_transport) {
 }
 
 TEST(Capture, own_lines_hold_several_answers_and_a_half_last_line_loses_only_itself) {
-    const std::string one = "{\"fullstop_capture\": 1}\n{\"t_ms\": 1, \"event\": \"bytes\", \"data\": \"data: [DONE]\\n\\n\"}\n";
+    const std::string one =
+        "{\"fullstop_capture\": 1}\n{\"t_ms\": 1, \"event\": \"bytes\", \"data\": \"data: "
+        "[DONE]\\n\\n\"}\n";
     EXPECT_EQ(read(one + one).size(), 2U);
     const auto cut = read(one + "{\"t_ms\": 2, \"event\": \"by");
     EXPECT_TRUE(cut[0].end.terminator);
@@ -110,8 +125,11 @@ TEST(Capture, own_lines_hold_several_answers_and_a_half_last_line_loses_only_its
 
 TEST(Capture, a_bad_line_of_our_own_form_is_named) {
     EXPECT_THAT(refusal("{\"fullstop_capture\": 1}\nnot json\n{}\n"), HasSubstr("Line 2"));
-    EXPECT_THAT(refusal("{\"fullstop_capture\": 1}\n{\"event\": \"bytes\", \"data_base64\": \"*\"}\n"), HasSubstr("data_base64"));
-    EXPECT_THAT(refusal("{\"fullstop_capture\": 1}\n{\"event\": \"bytes\"}\n"), HasSubstr("neither"));
+    EXPECT_THAT(
+        refusal("{\"fullstop_capture\": 1}\n{\"event\": \"bytes\", \"data_base64\": \"*\"}\n"),
+        HasSubstr("data_base64"));
+    EXPECT_THAT(refusal("{\"fullstop_capture\": 1}\n{\"event\": \"bytes\"}\n"),
+                HasSubstr("neither"));
 }
 
 TEST(Capture, what_is_no_capture_is_refused_in_words) {
@@ -126,15 +144,18 @@ TEST(Capture, what_is_no_capture_is_refused_in_words) {
 }
 
 TEST(Capture, a_separate_request_says_what_was_asked_for) {
-    const auto record =
-        read(kStream, R"({"max_tokens": 20, "stop": "END", "seed": 5, "messages": [{"role":"user","content":[{"type":"text","text":"Hi"}]}]})")[0];
+    const auto record = read(
+        kStream,
+        R"({"max_tokens": 20, "stop": "END", "seed": 5, "messages": [{"role":"user","content":[{"type":"text","text":"Hi"}]}]})")
+        [0];
     EXPECT_EQ((*record.requested_max_tokens).count, 20);
     EXPECT_EQ(record.request.stop, std::vector<std::string>{"END"});
     EXPECT_EQ(record.request.messages[0].content, "Hi");
     const auto open = read(kStream, R"({"max_tokens": null, "messages": []})")[0];
     EXPECT_FALSE(open.requested_max_tokens);
     EXPECT_THAT(open.requested_max_tokens.how, HasSubstr("left to the server"));
-    EXPECT_FALSE(read(kStream, R"({"options": {"num_predict": -1}, "messages": []})")[0].requested_max_tokens);
+    EXPECT_FALSE(read(kStream, R"({"options": {"num_predict": -1}, "messages": []})")[0]
+                     .requested_max_tokens);
 }
 
 TEST(Capture, a_har_file_gives_its_answers_and_leaves_the_rest) {
@@ -163,8 +184,10 @@ TEST(Capture, what_is_written_reads_as_the_same_answer) {
         record.timeline.sent = base::from_ms(1000);
         AnswerReader reader(record);
         const std::size_t half = sample.bytes.size() / 2;
-        reader.bytes(std::string_view(sample.bytes).substr(0, half), base::from_ms(1500), answer::StampClock::kKernel);
-        reader.bytes(std::string_view(sample.bytes).substr(half), base::from_ms(2500), answer::StampClock::kKernel);
+        reader.bytes(std::string_view(sample.bytes).substr(0, half), base::from_ms(1500),
+                     answer::StampClock::kKernel);
+        reader.bytes(std::string_view(sample.bytes).substr(half), base::from_ms(2500),
+                     answer::StampClock::kKernel);
         reader.end({StreamEnd::Kind::kFin}, base::from_ms(2600));
         const auto again = read(write_capture(record, "http://h:1/v1/chat/completions"));
         ASSERT_EQ(again.size(), 1U) << sample.name;
@@ -184,7 +207,8 @@ TEST(Capture, what_is_written_reads_as_the_same_answer) {
 TEST(Capture, bytes_that_are_no_utf8_survive_the_writing) {
     Record record;
     AnswerReader reader(record);
-    reader.bytes(stream_head("text/event-stream") + chunk(sse_event(delta("a\xFF"))) + last_chunk(), {}, answer::StampClock::kUserSpace);
+    reader.bytes(stream_head("text/event-stream") + chunk(sse_event(delta("a\xFF"))) + last_chunk(),
+                 {}, answer::StampClock::kUserSpace);
     reader.end({}, {});
     const std::string text = write_capture(record);
     EXPECT_THAT(text, HasSubstr("data_base64"));
@@ -192,7 +216,8 @@ TEST(Capture, bytes_that_are_no_utf8_survive_the_writing) {
 }
 
 TEST(Base64, decodes_what_it_encodes) {
-    for (const std::string text : {"", "a", "ab", "abc", "abcd", "\xFF\x00\x80"}) EXPECT_EQ(base64_decode(base64_encode(text)), text);
+    for (const std::string text : {"", "a", "ab", "abc", "abcd", "\xFF\x00\x80"})
+        EXPECT_EQ(base64_decode(base64_encode(text)), text);
     EXPECT_EQ(base64_encode("ab"), "YWI=");
     EXPECT_EQ(base64_decode("YW\nI"), "ab");
     EXPECT_FALSE(base64_decode("Y*"));

@@ -1,4 +1,5 @@
-// Sixty-one answers of real servers and gateways: their end facts are read exactly as they happened.
+// Sixty-one answers of real servers and gateways: their end facts are read exactly as they
+// happened.
 #include <gmock/gmock.h>
 #include <boost/json.hpp>
 
@@ -6,9 +7,9 @@
 #include <map>
 #include <set>
 
+#include "tests/support/source_dir.h"
 #include "wire/captures/capture.h"
 #include "wire/wire_samples.h"
-#include "tests/support/source_dir.h"
 
 namespace fullstop::wire {
 namespace {
@@ -60,7 +61,8 @@ const std::vector<Truth> kTruths = {
 
 std::vector<std::string> captured_files() {
     std::vector<std::string> out;
-    for (const auto& entry : std::filesystem::directory_iterator(tests::source_dir() / "tests/golden/captures"))
+    for (const auto& entry :
+         std::filesystem::directory_iterator(tests::source_dir() / "tests/golden/captures"))
         if (entry.path().filename() != "index.json") out.push_back(entry.path().filename());
     return out;
 }
@@ -84,12 +86,14 @@ TEST(GoldenCaptures, end_facts_are_those_that_happened) {
             const Record record = only(name);
             EXPECT_EQ(record.end.reason.value_or(""), truth.reason) << name;
             EXPECT_EQ(record.end.error.has_value(), !truth.error.empty()) << name;
-            if (record.end.error) EXPECT_THAT(record.end.error->text, testing::HasSubstr(truth.error)) << name;
+            if (record.end.error)
+                EXPECT_THAT(record.end.error->text, testing::HasSubstr(truth.error)) << name;
             EXPECT_EQ(record.end.terminator, truth.terminator) << name;
             EXPECT_EQ(record.end.transport, truth.transport) << name;
             EXPECT_GE(record.text_events, truth.least_events) << name;
             EXPECT_EQ(record.text.empty(), truth.least_events == 0) << name;
-            EXPECT_EQ(record.output_tokens ? (*record.output_tokens).count : -1, truth.output) << name;
+            EXPECT_EQ(record.output_tokens ? (*record.output_tokens).count : -1, truth.output)
+                << name;
             EXPECT_EQ(record.unread_events, 0) << name;
         }
     }
@@ -97,10 +101,12 @@ TEST(GoldenCaptures, end_facts_are_those_that_happened) {
 }
 
 TEST(GoldenCaptures, vllm_in_bf16_ends_by_itself_at_these_lengths) {
-    const std::map<std::string, std::vector<std::int64_t>> lengths = {{"n1", {8, 60, 400, 208, 400, 17, 400, 400}}, {"n8", {8, 60, 400, 108, 34, 34, 83, 400}}};
+    const std::map<std::string, std::vector<std::int64_t>> lengths = {
+        {"n1", {8, 60, 400, 208, 400, 17, 400, 400}}, {"n8", {8, 60, 400, 108, 34, 34, 83, 400}}};
     for (const auto& [level, expected] : lengths) {
         for (std::size_t i = 0; i < expected.size(); ++i) {
-            const Record record = only("vllm-cpu-bf16-" + level + "_" + std::to_string(i) + ".jsonl");
+            const Record record =
+                only("vllm-cpu-bf16-" + level + "_" + std::to_string(i) + ".jsonl");
             EXPECT_EQ((*record.output_tokens).count, expected[i]);
             EXPECT_EQ(record.end.reason, expected[i] == 400 ? "length" : "stop");
             EXPECT_TRUE(record.end.terminator);

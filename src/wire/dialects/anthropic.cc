@@ -1,5 +1,5 @@
-// Anthropic's Messages, as far as the end of an answer and its text go: the reason comes in message_delta, message_stop is the
-// terminator. Which dialect an answer is in is not said yet.
+// Anthropic's Messages, as far as the end of an answer and its text go: the reason comes in
+// message_delta, message_stop is the terminator. Which dialect an answer is in is not said yet.
 #include <string_view>
 
 #include "wire/dialects/dialects.h"
@@ -13,11 +13,15 @@ void report(answer::Fact<base::Tokens>& fact, std::int64_t count, const char* ho
 
 /// What stood in the cache is told apart from the rest of the prompt.
 void read_counts(JsonValue usage, answer::Record& record) {
-    const auto input = usage["input_tokens"].integer(), cached = usage["cache_read_input_tokens"].integer();
+    const auto input = usage["input_tokens"].integer(),
+               cached = usage["cache_read_input_tokens"].integer();
     const auto written = usage["cache_creation_input_tokens"].integer();
-    if (input) report(record.prompt_tokens, *input + cached.value_or(0) + written.value_or(0), "usage.input_tokens and what stood in the cache");
+    if (input)
+        report(record.prompt_tokens, *input + cached.value_or(0) + written.value_or(0),
+               "usage.input_tokens and what stood in the cache");
     if (cached) report(record.cached_tokens, *cached, "usage.cache_read_input_tokens");
-    if (const auto output = usage["output_tokens"].integer(); output && *output > 0) report(record.output_tokens, *output, "usage.output_tokens");
+    if (const auto output = usage["output_tokens"].integer(); output && *output > 0)
+        report(record.output_tokens, *output, "usage.output_tokens");
 }
 
 void read_block(JsonValue block, Transcript& out) {
@@ -28,7 +32,8 @@ void read_block(JsonValue block, Transcript& out) {
 }
 
 void read_message(JsonValue message, Transcript& out) {
-    if (const JsonValue model = message["model"]; model.is_string()) out.record().response_model = model.string();
+    if (const JsonValue model = message["model"]; model.is_string())
+        out.record().response_model = model.string();
     if (const JsonValue id = message["id"]; id.is_string()) out.record().response_id = id.string();
     for (const JsonValue block : message["content"]) read_block(block, out);
     out.finish(0, message["stop_reason"].string());
@@ -41,7 +46,8 @@ void read_message(JsonValue message, Transcript& out) {
 bool read_anthropic(JsonValue event, Transcript& out) {
     const std::string_view type = event["type"].string();
     if (type == "message" && event["content"].is_array()) return read_message(event, out), true;
-    if (!type.starts_with("message_") && !type.starts_with("content_block_") && type != "ping") return false;
+    if (!type.starts_with("message_") && !type.starts_with("content_block_") && type != "ping")
+        return false;
     out.partial();
     if (type == "message_start") read_message(event["message"], out);
     if (type == "content_block_start") read_block(event["content_block"], out);

@@ -1,5 +1,6 @@
-// The many shapes of an error: {"error": {...}}, {"error": "text"}, {"object": "error"}, {"detail": ...}, bare
-// {"code", "message"}. All words are kept as they came; only the number that looks like an HTTP status is read.
+// The many shapes of an error: {"error": {...}}, {"error": "text"}, {"object": "error"}, {"detail":
+// ...}, bare {"code", "message"}. All words are kept as they came; only the number that looks like
+// an HTTP status is read.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,7 +16,9 @@ std::optional<int> status_in(JsonValue object) {
         const std::string_view text = object[key].verbatim();
         int status = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
-        if (error == std::errc() && end == text.data() + text.size() && status >= 100 && status < 600) return status;
+        if (error == std::errc() && end == text.data() + text.size() && status >= 100 &&
+            status < 600)
+            return status;
     }
     return std::nullopt;
 }
@@ -61,10 +64,13 @@ std::optional<answer::ServerError> error_of(JsonValue event, bool surely) {
         return read;
     }
     if (event["object"].string() == "error") return read_error(event);
-    if (event["choices"].present() || event["content"].present() || event["done"].present()) return std::nullopt;
+    if (event["choices"].present() || event["content"].present() || event["done"].present())
+        return std::nullopt;
     const JsonValue detail = event["detail"];
     if (detail.is_object()) return read_error(detail);
-    const bool bare = event["message"].is_string() && (event["code"].present() || event["type"].present() || event["status"].present());
+    const bool bare =
+        event["message"].is_string() &&
+        (event["code"].present() || event["type"].present() || event["status"].present());
     if (detail || bare || surely) return read_error(event);
     return std::nullopt;
 }

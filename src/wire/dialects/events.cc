@@ -12,7 +12,8 @@ bool read_error(JsonValue event, bool surely, Transcript& out) {
     auto error = error_of(event, surely);
     if (!error) return false;
     read_fullstop(event["error"]["fullstop"], out);
-    for (const auto* key : {"n_prompt_tokens", "n_ctx"}) out.detail(std::string("error.") + key, event["error"][key]);
+    for (const auto* key : {"n_prompt_tokens", "n_ctx"})
+        out.detail(std::string("error.") + key, event["error"][key]);
     out.error(std::move(*error));
     return true;
 }
@@ -22,12 +23,15 @@ bool read_error(JsonValue event, bool surely, Transcript& out) {
 bool read_event(JsonValue event, bool surely_error, Transcript& out) {
     bool understood = false;
     if (event.is_array()) {  // TGI's root route and some gateways wrap one object
-        for (const JsonValue element : event) understood = (element.is_object() && read_event(element, surely_error, out)) || understood;
+        for (const JsonValue element : event)
+            understood =
+                (element.is_object() && read_event(element, surely_error, out)) || understood;
         return understood;
     }
-    if (surely_error || !event["choices"].present() || event["error"]) understood = read_error(event, surely_error, out);
-    for (const auto read :
-         {read_openai, read_anthropic, read_responses, read_llama_server, read_ollama, read_koboldcpp, read_tgi, read_sglang, read_loose_numbers})
+    if (surely_error || !event["choices"].present() || event["error"])
+        understood = read_error(event, surely_error, out);
+    for (const auto read : {read_openai, read_anthropic, read_responses, read_llama_server,
+                            read_ollama, read_koboldcpp, read_tgi, read_sglang, read_loose_numbers})
         if (read(event, out)) return true;
     return understood;
 }

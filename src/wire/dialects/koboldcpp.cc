@@ -1,4 +1,5 @@
-// KoboldCpp's own routes: {"token", "finish_reason"} events without an end mark, and {"results": [...]} bodies.
+// KoboldCpp's own routes: {"token", "finish_reason"} events without an end mark, and {"results":
+// [...]} bodies.
 #include "wire/dialects/dialects.h"
 
 namespace fullstop::wire {
@@ -11,15 +12,18 @@ void read_results(JsonValue results, Transcript& out) {
         out.content(index, result["text"].string());
         out.finish(index++, result["finish_reason"]);
         answer::Record& record = out.record();
-        if (const auto n = result["prompt_tokens"].integer(); n && *n >= 0) record.prompt_tokens = TokenFact::reported({*n}, "results[].prompt_tokens");
-        if (const auto n = result["completion_tokens"].integer(); n && *n >= 0) record.output_tokens = TokenFact::reported({*n}, "results[].completion_tokens");
+        if (const auto n = result["prompt_tokens"].integer(); n && *n >= 0)
+            record.prompt_tokens = TokenFact::reported({*n}, "results[].prompt_tokens");
+        if (const auto n = result["completion_tokens"].integer(); n && *n >= 0)
+            record.output_tokens = TokenFact::reported({*n}, "results[].completion_tokens");
     }
 }
 
 }  // namespace
 
 bool read_koboldcpp(JsonValue event, Transcript& out) {
-    if (const JsonValue results = event["results"]; results.is_array() && results.first()["text"].is_string()) {
+    if (const JsonValue results = event["results"];
+        results.is_array() && results.first()["text"].is_string()) {
         out.speaks(answer::Api::kKoboldCpp);
         read_results(results, out);
         return true;

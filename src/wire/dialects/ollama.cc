@@ -1,4 +1,5 @@
-// Ollama's native /api/chat and /api/generate. `done_reason` may be missing (runner gone) or say load / unload.
+// Ollama's native /api/chat and /api/generate. `done_reason` may be missing (runner gone) or say
+// load / unload.
 #include "wire/dialects/dialects.h"
 
 namespace fullstop::wire {
@@ -18,15 +19,23 @@ void read_message(JsonValue message, Transcript& out) {
 
 void read_numbers(JsonValue event, answer::Record& record) {
     using TokenFact = answer::Fact<base::Tokens>;
-    if (const auto n = event["prompt_eval_count"].integer()) record.prompt_tokens = TokenFact::reported({*n}, "prompt_eval_count");
-    if (const auto n = event["eval_count"].integer()) record.output_tokens = TokenFact::reported({*n}, "eval_count");
+    if (const auto n = event["prompt_eval_count"].integer())
+        record.prompt_tokens = TokenFact::reported({*n}, "prompt_eval_count");
+    if (const auto n = event["eval_count"].integer())
+        record.output_tokens = TokenFact::reported({*n}, "eval_count");
     const auto prompt = event["prompt_eval_duration"].number();
-    if (prompt) record.prompt_ms = answer::Fact<double>::reported(*prompt / kNanosecondsPerMs, "prompt_eval_duration, nanoseconds");
-    const auto total = event["total_duration"].number(), load = event["load_duration"].number(), eval = event["eval_duration"].number();
+    if (prompt)
+        record.prompt_ms = answer::Fact<double>::reported(*prompt / kNanosecondsPerMs,
+                                                          "prompt_eval_duration, nanoseconds");
+    const auto total = event["total_duration"].number(), load = event["load_duration"].number(),
+               eval = event["eval_duration"].number();
     if (!total || !eval) return;
     // What is left of the total is waiting; rounding may leave a little less than nothing.
-    const double queue = (*total - load.value_or(0) - prompt.value_or(0) - *eval) / kNanosecondsPerMs;
-    record.queue_ms = answer::Fact<double>::derived(queue > 0 ? queue : 0, "total_duration - load_duration - prompt_eval_duration - eval_duration");
+    const double queue =
+        (*total - load.value_or(0) - prompt.value_or(0) - *eval) / kNanosecondsPerMs;
+    record.queue_ms = answer::Fact<double>::derived(
+        queue > 0 ? queue : 0,
+        "total_duration - load_duration - prompt_eval_duration - eval_duration");
 }
 
 }  // namespace
@@ -36,7 +45,9 @@ bool read_ollama(JsonValue event, Transcript& out) {
     if (!done.is_bool() || !(message.is_object() || response.is_string())) return false;
     out.speaks(answer::Api::kOllama);
     answer::Record& record = out.record();
-    if (const auto model = event["model"]; model.is_string() && record.response_model != model.string()) record.response_model = model.string();
+    if (const auto model = event["model"];
+        model.is_string() && record.response_model != model.string())
+        record.response_model = model.string();
     read_message(message, out);
     out.reasoning(0, event["thinking"].string());
     out.content(0, response.string());

@@ -1,5 +1,6 @@
-// OpenAI chat and completions as many servers speak it, with what each adds: reasoning in three spellings, terminal
-// fields of vLLM, SGLang, TabbyAPI and LM Studio, `timings` of llama-server, `fullstop` of contract section 6.
+// OpenAI chat and completions as many servers speak it, with what each adds: reasoning in three
+// spellings, terminal fields of vLLM, SGLang, TabbyAPI and LM Studio, `timings` of llama-server,
+// `fullstop` of contract section 6.
 #include <array>
 
 #include "wire/dialects/dialects.h"
@@ -8,7 +9,9 @@ namespace fullstop::wire {
 namespace {
 
 /// Why it stopped, beside finish_reason. On the choice or at the top, by server.
-constexpr std::array<std::string_view, 7> kTerminal = {"stop_reason", "matched_stop", "eos_reason", "stop_str", "stop_type", "stopping_word", "truncated"};
+constexpr std::array<std::string_view, 7> kTerminal = {
+    "stop_reason", "matched_stop",  "eos_reason", "stop_str",
+    "stop_type",   "stopping_word", "truncated"};
 
 void read_tool_calls(std::size_t choice, JsonValue calls, Transcript& out) {
     for (const JsonValue call : calls) {
@@ -44,7 +47,8 @@ void read_message(std::size_t choice, JsonValue message, Transcript& out) {
 
 void read_choice(JsonValue choice, Transcript& out) {
     std::size_t index = 0;
-    if (const auto number = choice["index"].integer(); number && *number > 0) index = static_cast<std::size_t>(*number);
+    if (const auto number = choice["index"].integer(); number && *number > 0)
+        index = static_cast<std::size_t>(*number);
     JsonValue finish;
     for (const JsonValue member : choice) {
         const std::string_view key = member.key();
@@ -94,8 +98,9 @@ void assign_if_new(std::string& to, std::string_view value) {
     if (to != value) to.assign(value);
 }
 
-/// Ollama's /v1 layer passes its runner's error line on as a chunk whose model is "": that name is kept as a terminal
-/// field, because an absent model and an empty one must stay apart once the bytes are gone.
+/// Ollama's /v1 layer passes its runner's error line on as a chunk whose model is "": that name is
+/// kept as a terminal field, because an absent model and an empty one must stay apart once the
+/// bytes are gone.
 void read_model(std::string_view model, answer::Record& record) {
     if (model == record.response_model && !model.empty()) return;
     record.response_model = model;
@@ -133,7 +138,8 @@ bool read_openai(JsonValue event, Transcript& out) {
 
 bool read_loose_numbers(JsonValue event, Transcript& out) {
     bool understood = false;
-    for (const JsonValue member : event) understood = (member.is_object() && read_extra(member.key(), member, out)) || understood;
+    for (const JsonValue member : event)
+        understood = (member.is_object() && read_extra(member.key(), member, out)) || understood;
     return understood;
 }
 

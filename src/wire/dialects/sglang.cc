@@ -1,11 +1,13 @@
-// SGLang's native /generate: each event repeats the whole text so far, meta_info says how it stands.
+// SGLang's native /generate: each event repeats the whole text so far, meta_info says how it
+// stands.
 #include "wire/dialects/dialects.h"
 
 namespace fullstop::wire {
 namespace {
 
 void report(answer::Fact<base::Tokens>& fact, JsonValue value, const char* how) {
-    if (const auto n = value.integer(); n && *n >= 0) fact = answer::Fact<base::Tokens>::reported({*n}, how);
+    if (const auto n = value.integer(); n && *n >= 0)
+        fact = answer::Fact<base::Tokens>::reported({*n}, how);
 }
 
 void read_finish(JsonValue finish, Transcript& out) {

@@ -1,5 +1,5 @@
-// TGI's native /generate_stream and /generate. The stream's last event carries generated_text, and repeats all the
-// text there; it has no other end mark.
+// TGI's native /generate_stream and /generate. The stream's last event carries generated_text, and
+// repeats all the text there; it has no other end mark.
 #include "wire/dialects/dialects.h"
 
 namespace fullstop::wire {
@@ -8,9 +8,11 @@ namespace {
 void read_details(JsonValue details, Transcript& out) {
     out.finish(0, details["finish_reason"]);
     if (const auto n = details["generated_tokens"].integer(); n && *n >= 0)
-        out.record().output_tokens = answer::Fact<base::Tokens>::reported({*n}, "details.generated_tokens");
+        out.record().output_tokens =
+            answer::Fact<base::Tokens>::reported({*n}, "details.generated_tokens");
     if (const auto n = details["input_length"].integer(); n && *n >= 0)
-        out.record().prompt_tokens = answer::Fact<base::Tokens>::reported({*n}, "details.input_length");
+        out.record().prompt_tokens =
+            answer::Fact<base::Tokens>::reported({*n}, "details.input_length");
     out.detail("details.seed", details["seed"]);
 }
 

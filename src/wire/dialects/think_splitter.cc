@@ -1,4 +1,5 @@
-// A three-state machine; in the usual state (answer, no tag anywhere) one append and one short search per event.
+// A three-state machine; in the usual state (answer, no tag anywhere) one append and one short
+// search per event.
 #include "wire/dialects/think_splitter.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ bool ThinkSplitter::feed(std::string_view piece, std::string& reasoning, std::st
     if (state_ == State::kAnswer) return answer(piece, reasoning, text);
     held_.append(piece);
     std::size_t at = 0;
-    while (state_ != State::kAnswer && (state_ == State::kStart ? start(at) : think(at, reasoning))) {
+    while (state_ != State::kAnswer &&
+           (state_ == State::kStart ? start(at) : think(at, reasoning))) {
     }
     held_.erase(0, at);
     if (state_ == State::kAnswer) answer(std::exchange(held_, {}), reasoning, text);
@@ -63,7 +65,8 @@ bool ThinkSplitter::start(std::size_t& at) {
             at = first + tag.open.size();
             return true;
         }
-        if (tag.open.starts_with(rest) && first - at <= kMaxLeadingSpace) return false;  // still possible, also with nothing but white space so far
+        if (tag.open.starts_with(rest) && first - at <= kMaxLeadingSpace)
+            return false;  // still possible, also with nothing but white space so far
     }
     state_ = State::kAnswer;
     return true;

@@ -1,4 +1,5 @@
-// The first choice writes straight into the record; further ones (`n` > 1) are told apart and joined in their order.
+// The first choice writes straight into the record; further ones (`n` > 1) are told apart and
+// joined in their order.
 #include "wire/dialects/transcript.h"
 
 #include <algorithm>
@@ -9,18 +10,22 @@
 namespace fullstop::wire {
 namespace {
 
-/// A server that cuts its text by UTF-16 units sends the two halves of one character in two events (three bytes each,
-/// see json.cc); side by side they are the character again.
+/// A server that cuts its text by UTF-16 units sends the two halves of one character in two events
+/// (three bytes each, see json.cc); side by side they are the character again.
 void join_surrogates(std::string& text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     std::string joined;
     std::size_t copied = 0;
-    for (std::size_t at = text.find('\xED'); at != std::string::npos && at + 5 < text.size(); at = text.find('\xED', at + 1)) {
-        if ((byte(at + 1) & 0xF0) != 0xA0 || byte(at + 3) != 0xED || (byte(at + 4) & 0xF0) != 0xB0) continue;
-        const unsigned high = (byte(at + 1) & 0x0FU) << 6 | (byte(at + 2) & 0x3FU), low = (byte(at + 4) & 0x0FU) << 6 | (byte(at + 5) & 0x3FU);
+    for (std::size_t at = text.find('\xED'); at != std::string::npos && at + 5 < text.size();
+         at = text.find('\xED', at + 1)) {
+        if ((byte(at + 1) & 0xF0) != 0xA0 || byte(at + 3) != 0xED || (byte(at + 4) & 0xF0) != 0xB0)
+            continue;
+        const unsigned high = (byte(at + 1) & 0x0FU) << 6 | (byte(at + 2) & 0x3FU),
+                       low = (byte(at + 4) & 0x0FU) << 6 | (byte(at + 5) & 0x3FU);
         const unsigned code = 0x10000 + (high << 10) + low;
         joined.append(text, copied, at - copied);
-        for (const unsigned each : {0xF0 | code >> 18, 0x80 | (code >> 12 & 0x3F), 0x80 | (code >> 6 & 0x3F), 0x80 | (code & 0x3F)})
+        for (const unsigned each : {0xF0 | code >> 18, 0x80 | (code >> 12 & 0x3F),
+                                    0x80 | (code >> 6 & 0x3F), 0x80 | (code & 0x3F)})
             joined += static_cast<char>(each);
         copied = at + 6;
         at += 5;
@@ -75,7 +80,8 @@ void Transcript::content(std::size_t index, std::string_view piece) {
     piece = fitting(piece);
     std::string& text = index == 0 ? record_->text : at->text;
     const std::size_t before = text.size();
-    const bool moved = at->splitter.feed(piece, index == 0 ? record_->reasoning : at->reasoning, text);
+    const bool moved =
+        at->splitter.feed(piece, index == 0 ? record_->reasoning : at->reasoning, text);
     if (moved) record_->timeline.first_answer.reset();
     if (moved ? !text.empty() : text.size() > before) event_has_answer_ = true;
 }
@@ -105,7 +111,9 @@ void Transcript::tool_call(std::size_t index, std::string_view piece) {
     }
 }
 
-void Transcript::finish(std::size_t index, JsonValue word) { finish(index, word.is_object() ? word["type"].string() : word.verbatim()); }
+void Transcript::finish(std::size_t index, JsonValue word) {
+    finish(index, word.is_object() ? word["type"].string() : word.verbatim());
+}
 
 void Transcript::finish(std::size_t index, std::string_view reason) {
     if (reason.empty() || reason == "null") return;
@@ -118,21 +126,27 @@ void Transcript::finish(std::size_t index, std::string_view reason) {
 }
 
 void Transcript::terminator() {
-    const bool finished = !choices_.empty() && std::ranges::none_of(choices_, [](const Choice& each) { return each.finish.empty(); });
-    if (own_end_ == OwnEnd::kNone) own_end_ = record_->end.error ? OwnEnd::kBehindAnError : OwnEnd::kWithoutReason;
-    if (own_end_ == OwnEnd::kWithoutReason && finished && !record_->end.error) own_end_ = OwnEnd::kTrue;
+    const bool finished =
+        !choices_.empty() &&
+        std::ranges::none_of(choices_, [](const Choice& each) { return each.finish.empty(); });
+    if (own_end_ == OwnEnd::kNone)
+        own_end_ = record_->end.error ? OwnEnd::kBehindAnError : OwnEnd::kWithoutReason;
+    if (own_end_ == OwnEnd::kWithoutReason && finished && !record_->end.error)
+        own_end_ = OwnEnd::kTrue;
     record_->end.terminator = true;
     record_->timeline.terminator = at_;
 }
 
 void Transcript::error(answer::ServerError error) {
-    for (std::string* text : {&error.code, &error.type, &error.text}) text->resize(base::front_characters(*text, kMaxErrorTextBytes).size());
+    for (std::string* text : {&error.code, &error.type, &error.text})
+        text->resize(base::front_characters(*text, kMaxErrorTextBytes).size());
     if (failed()) {
         error.status = record_->status;
         error.where = answer::ErrorPlace::kHttp;
     }
     if (!record_->end.error) record_->end.error = error;
-    if (record_->server_errors.size() < kMaxServerErrors) record_->server_errors.push_back(std::move(error));
+    if (record_->server_errors.size() < kMaxServerErrors)
+        record_->server_errors.push_back(std::move(error));
 }
 
 void Transcript::detail(std::string_view key, JsonValue value) {
@@ -143,15 +157,19 @@ void Transcript::detail(std::string_view key, JsonValue value) {
 void Transcript::close(bool whole) {
     for (std::size_t i = 0; i < choices_.size(); ++i) {
         Choice& at = choices_[i];
-        at.splitter.finish(i == 0 ? record_->reasoning : at.reasoning, i == 0 ? record_->text : at.text);
+        at.splitter.finish(i == 0 ? record_->reasoning : at.reasoning,
+                           i == 0 ? record_->text : at.text);
         if (i == 0) continue;
         record_->text += at.text;
         record_->reasoning += at.reasoning;
         record_->tool_calls += at.tool_calls;
     }
-    for (std::string* text : {&record_->text, &record_->reasoning, &record_->tool_calls}) join_surrogates(*text);
-    for (std::string* text : {&record_->response_id, &record_->response_model}) text->resize(word(*text).size());
-    if (record_->fullstop_cause) record_->fullstop_cause = std::string(word(*record_->fullstop_cause));
+    for (std::string* text : {&record_->text, &record_->reasoning, &record_->tool_calls})
+        join_surrogates(*text);
+    for (std::string* text : {&record_->response_id, &record_->response_model})
+        text->resize(word(*text).size());
+    if (record_->fullstop_cause)
+        record_->fullstop_cause = std::string(word(*record_->fullstop_cause));
     name_choices();
     using TokenFact = answer::Fact<base::Tokens>;
     auto& timeline = record_->timeline;
@@ -159,7 +177,8 @@ void Transcript::close(bool whole) {
         record_->counted_tokens = TokenFact::unavailable("one body held the whole answer");
         timeline.first_token = timeline.first_answer = timeline.last_token = std::nullopt;
     } else if (record_->text_events > 0) {
-        record_->counted_tokens = TokenFact::measured({record_->text_events}, "events with text; one event may hold several tokens");
+        record_->counted_tokens = TokenFact::measured(
+            {record_->text_events}, "events with text; one event may hold several tokens");
     }
 }
 
@@ -167,7 +186,8 @@ void Transcript::close(bool whole) {
 void Transcript::name_choices() {
     if (choices_.size() < 2) return;
     for (std::size_t i = 0; i < choices_.size(); ++i)
-        record_->stop_details["finish_reason[" + std::to_string(i) + "]"] = choices_[i].finish.empty() ? "null" : choices_[i].finish;
+        record_->stop_details["finish_reason[" + std::to_string(i) + "]"] =
+            choices_[i].finish.empty() ? "null" : choices_[i].finish;
 }
 
 }  // namespace fullstop::wire

@@ -1,6 +1,8 @@
-// What the events of one response have said so far, in the words of the Record: the dialects write here.
+// What the events of one response have said so far, in the words of the Record: the dialects write
+// here.
 //
-// Keeps what cannot be written at once: state per choice index, thinking inside content, one stamp per event.
+// Keeps what cannot be written at once: state per choice index, thinking inside content, one stamp
+// per event.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +17,8 @@
 
 namespace fullstop::wire {
 
-/// What had been said when the stream's own end mark came; known before the record tells choices apart.
+/// What had been said when the stream's own end mark came; known before the record tells choices
+/// apart.
 enum class OwnEnd {
     kNone,           ///< it has not come
     kTrue,           ///< every choice that was opened had the reason of its end
@@ -45,7 +48,9 @@ public:
     void terminator();
     void error(answer::ServerError error);
     /// The HTTP status speaks of a failure: whatever the body says is about that.
-    bool failed() const { return record_->status && (*record_->status < 200 || *record_->status >= 300); }
+    bool failed() const {
+        return record_->status && (*record_->status < 200 || *record_->status >= 300);
+    }
     /// A terminal field as on the wire; null and "" say nothing and are left out.
     void detail(std::string_view key, JsonValue value);
     /// The event is one of several, not a whole answer.
@@ -56,17 +61,22 @@ public:
 
     OwnEnd own_end() const { return own_end_; }
     bool saw_partial() const { return partial_; }
-    bool saw_error_only() const { return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason; }
+    bool saw_error_only() const {
+        return !record_->server_errors.empty() && record_->text_events == 0 && !record_->end.reason;
+    }
 
-    /// Which limit on what is kept has been reached; "" while none has. Facts of the end are still read, text is not kept.
+    /// Which limit on what is kept has been reached; "" while none has. Facts of the end are still
+    /// read, text is not kept.
     std::string_view full() const { return full_; }
 
-    /// The body is over. `whole`: one JSON body held the answer, so its moments and its number of events mean nothing.
+    /// The body is over. `whole`: one JSON body held the answer, so its moments and its number of
+    /// events mean nothing.
     void close(bool whole);
 
 private:
     struct Choice {
-        std::string text, reasoning, tool_calls;  ///< of choices beyond the first, which writes into the record
+        std::string text, reasoning,
+            tool_calls;  ///< of choices beyond the first, which writes into the record
         ThinkSplitter splitter;
         std::string finish;
         int finish_events = 0;

@@ -1,5 +1,6 @@
-// A hand-written state machine over RFC 9112 framing. Beast was not used: it hides the facts this project is about
-// (which byte was missing, whether the last chunk came), and stops at the first irregularity.
+// A hand-written state machine over RFC 9112 framing. Beast was not used: it hides the facts this
+// project is about (which byte was missing, whether the last chunk came), and stops at the first
+// irregularity.
 #include "wire/http/http_framing.h"
 
 #include <algorithm>
@@ -43,13 +44,16 @@ std::optional<std::uint64_t> chunk_size(std::string_view line) {
     line = trim(line.substr(0, line.find(';')));
     std::uint64_t size = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), size, 16);
-    if (line.empty() || error != std::errc() || end != line.data() + line.size()) return std::nullopt;
+    if (line.empty() || error != std::errc() || end != line.data() + line.size())
+        return std::nullopt;
     return size;
 }
 
-/// Position after the blank line that ends a head, searching from `from`; npos when it has not come yet.
+/// Position after the blank line that ends a head, searching from `from`; npos when it has not come
+/// yet.
 std::size_t head_end(std::string_view text, std::size_t from) {
-    for (auto at = text.find('\n', from); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    for (auto at = text.find('\n', from); at != std::string_view::npos;
+         at = text.find('\n', at + 1)) {
         if (at + 1 < text.size() && text[at + 1] == '\n') return at + 2;
         if (at + 2 < text.size() && text[at + 1] == '\r' && text[at + 2] == '\n') return at + 3;
     }
@@ -64,7 +68,9 @@ std::optional<ResponseHead> parse_head(std::string_view text) {
     if (!parse_status_line(trim(text.substr(0, first)), head)) return std::nullopt;
     std::string* last = nullptr;
     while (first != std::string_view::npos && !text.empty()) {
-        text.remove_prefix(std::min(text.size(), text.find('\n') == std::string_view::npos ? text.size() : text.find('\n') + 1));
+        text.remove_prefix(std::min(text.size(), text.find('\n') == std::string_view::npos
+                                                     ? text.size()
+                                                     : text.find('\n') + 1));
         const std::string_view line = text.substr(0, text.find('\n'));
         if (last && !line.empty() && (line.front() == ' ' || line.front() == '\t')) {
             last->append(" ").append(trim(line));  // obsolete line folding
@@ -91,10 +97,12 @@ std::string_view HttpFraming::next(std::string_view& input) {
             case State::kUntilClose: return std::exchange(input, {});
             case State::kSized:
             case State::kChunkBody: {
-                const std::string_view piece = input.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size())));
+                const std::string_view piece = input.substr(
+                    0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, input.size())));
                 input.remove_prefix(piece.size());
                 left_ -= piece.size();
-                if (left_ == 0) state_ = state_ == State::kSized ? State::kComplete : State::kChunkEnd;
+                if (left_ == 0)
+                    state_ = state_ == State::kSized ? State::kComplete : State::kChunkEnd;
                 return piece;
             }
             case State::kChunkLine:
@@ -119,7 +127,8 @@ std::string_view HttpFraming::next(std::string_view& input) {
     return {};
 }
 
-/// The framing cannot be followed any further. What was taken for it is body after all: handed on rather than lost.
+/// The framing cannot be followed any further. What was taken for it is body after all: handed on
+/// rather than lost.
 void HttpFraming::give_up() {
     malformed_ = true;
     if (!head_complete()) framing_ = answer::Framing::kUntilClose;
@@ -153,7 +162,8 @@ void HttpFraming::take_head(std::string_view& input) {
     }
     pending_.clear();
     overflowed_ = head_bytes_ > kMaxHeadBytes;
-    if (head->status < 200 && head->status != 101) return;  // interim response: the real one follows
+    if (head->status < 200 && head->status != 101)
+        return;  // interim response: the real one follows
     head_ = std::move(*head);
     begin_body();
 }
@@ -172,7 +182,8 @@ void HttpFraming::begin_body() {
         state_ = State::kChunkLine;
         return;
     }
-    // Repeated equal lengths are one length; anything else cannot be trusted and leaves the end to the close.
+    // Repeated equal lengths are one length; anything else cannot be trusted and leaves the end to
+    // the close.
     const std::string_view all = find("content-length");
     const std::string_view length = trim(all.substr(0, all.find(',')));
     const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), left_);
@@ -214,11 +225,14 @@ void HttpFraming::begin_chunk() {
     state_ = last_chunk_ ? State::kTrailer : State::kChunkBody;
 }
 
-std::uint64_t HttpFraming::missing_bytes() const { return state_ == State::kSized || state_ == State::kChunkBody ? left_ : 0; }
+std::uint64_t HttpFraming::missing_bytes() const {
+    return state_ == State::kSized || state_ == State::kChunkBody ? left_ : 0;
+}
 
 bool starts_with_chunk(std::string_view body) {
     const auto end = body.find('\n');
-    return end != std::string_view::npos && end <= kMaxChunkLineBytes && chunk_size(body.substr(0, end)).has_value();
+    return end != std::string_view::npos && end <= kMaxChunkLineBytes &&
+           chunk_size(body.substr(0, end)).has_value();
 }
 
 }  // namespace fullstop::wire

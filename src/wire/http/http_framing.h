@@ -1,7 +1,9 @@
-// Where a response's head ends, which bytes are body, and whether the body is whole: HTTP/1.x framing as facts.
+// Where a response's head ends, which bytes are body, and whether the body is whole: HTTP/1.x
+// framing as facts.
 //
-// Incremental and pull-style: bytes come in any cut, body pieces go out as views into them (nothing is copied but the
-// head). It reports, and never repairs: a missing last chunk stays missing. It does not decode content encodings.
+// Incremental and pull-style: bytes come in any cut, body pieces go out as views into them (nothing
+// is copied but the head). It reports, and never repairs: a missing last chunk stays missing. It
+// does not decode content encodings.
 #pragma once
 
 #include <cstdint>
@@ -26,24 +28,37 @@ std::optional<ResponseHead> parse_head(std::string_view text);
 
 class HttpFraming {
 public:
-    /// Takes bytes off the front of `input` and returns the next piece of the body; "" when the head has just ended, or
-    /// `input` was used up without one. Call until `input` is empty or complete().
+    /// Takes bytes off the front of `input` and returns the next piece of the body; "" when the
+    /// head has just ended, or `input` was used up without one. Call until `input` is empty or
+    /// complete().
     std::string_view next(std::string_view& input);
 
     bool head_complete() const { return state_ > State::kHead; }
-    const ResponseHead& head() const { return head_; }  ///< of the final response; 1xx heads are passed over
+    const ResponseHead& head() const {
+        return head_;
+    }  ///< of the final response; 1xx heads are passed over
     answer::Framing framing() const { return framing_; }
     /// The response is over by its own framing. Never true for a close-delimited body.
     bool complete() const { return state_ == State::kComplete; }
     bool last_chunk_seen() const { return last_chunk_; }
     /// Announced and not yet received: of the content-length, or of the current chunk.
     std::uint64_t missing_bytes() const;
-    /// The bytes cannot be an HTTP response, or a chunk-size line was no number. The rest is handed on as body.
+    /// The bytes cannot be an HTTP response, or a chunk-size line was no number. The rest is handed
+    /// on as body.
     bool malformed() const { return malformed_; }
     bool overflowed() const { return overflowed_; }
 
 private:
-    enum class State { kHead, kSized, kUntilClose, kChunkLine, kChunkBody, kChunkEnd, kTrailer, kComplete };
+    enum class State {
+        kHead,
+        kSized,
+        kUntilClose,
+        kChunkLine,
+        kChunkBody,
+        kChunkEnd,
+        kTrailer,
+        kComplete
+    };
 
     void take_head(std::string_view& input);
     void begin_body();
@@ -63,7 +78,8 @@ private:
     std::size_t head_bytes_ = 0;
 };
 
-/// Whether a body begins with a chunk-size line: the framing of a `transfer-encoding: chunked` response is still there.
+/// Whether a body begins with a chunk-size line: the framing of a `transfer-encoding: chunked`
+/// response is still there.
 bool starts_with_chunk(std::string_view body);
 
 }  // namespace fullstop::wire

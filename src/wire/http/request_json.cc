@@ -57,12 +57,14 @@ std::vector<answer::Message> messages_of(const json::object& body) {
             if (!message) continue;
             const auto* role = message->if_contains("role");
             const auto* content = message->if_contains("content");
-            out.push_back({role && role->is_string() ? std::string(role->get_string()) : "", content ? text_of(*content) : ""});
+            out.push_back({role && role->is_string() ? std::string(role->get_string()) : "",
+                           content ? text_of(*content) : ""});
         }
         return out;
     }
     for (const auto* key : {"prompt", "inputs"})
-        if (const auto* prompt = body.if_contains(key); prompt && prompt->is_string()) out.push_back({"user", std::string(prompt->get_string())});
+        if (const auto* prompt = body.if_contains(key); prompt && prompt->is_string())
+            out.push_back({"user", std::string(prompt->get_string())});
     return out;
 }
 
@@ -72,12 +74,15 @@ public:
     explicit Sampling(const json::object& body) {
         levels_[0] = &body;
         for (const auto* key : {"options", "parameters"})
-            if (const auto* inner = body.if_contains(key); inner && inner->is_object()) levels_[1] = &inner->get_object();
+            if (const auto* inner = body.if_contains(key); inner && inner->is_object())
+                levels_[1] = &inner->get_object();
     }
     const json::value* find(std::initializer_list<const char*> names) const {
         for (const json::object* level : levels_)
             for (const char* name : names)
-                if (const auto* value = level ? level->if_contains(name) : nullptr; value && !value->is_null()) return value;
+                if (const auto* value = level ? level->if_contains(name) : nullptr;
+                    value && !value->is_null())
+                    return value;
         return nullptr;
     }
     std::optional<double> number(std::initializer_list<const char*> names) const {
@@ -98,10 +103,12 @@ private:
 answer::Request request_of(const json::object& body, std::string_view url) {
     answer::Request out;
     out.api = api_of(body, url);
-    if (const auto* model = body.if_contains("model"); model && model->is_string()) out.model = std::string(model->get_string());
+    if (const auto* model = body.if_contains("model"); model && model->is_string())
+        out.model = std::string(model->get_string());
     out.messages = messages_of(body);
     const Sampling sampling(body);
-    const auto limit = sampling.integer({"max_tokens", "max_completion_tokens", "n_predict", "num_predict", "max_new_tokens", "max_length"});
+    const auto limit = sampling.integer({"max_tokens", "max_completion_tokens", "n_predict",
+                                         "num_predict", "max_new_tokens", "max_length"});
     // Zero and negative numbers mean "no limit" (llama-server, Ollama).
     if (limit && *limit > 0) out.max_tokens = base::Tokens{*limit};
     out.seed = sampling.integer({"seed", "sampler_seed"}).value_or(0);
@@ -114,7 +121,8 @@ answer::Request request_of(const json::object& body, std::string_view url) {
                 if (const auto* text = word.if_string()) out.stop.emplace_back(*text);
     }
     const auto* stream = body.if_contains("stream");
-    const bool streams_unasked = out.api == Api::kOllama || url.find("stream") != std::string_view::npos;
+    const bool streams_unasked =
+        out.api == Api::kOllama || url.find("stream") != std::string_view::npos;
     out.stream = stream && stream->is_bool() ? stream->get_bool() : streams_unasked;
     return out;
 }
@@ -125,14 +133,18 @@ base::Result<answer::Request> read_request(std::string_view text, std::string_vi
     boost::system::error_code error;
     const json::value parsed = json::parse(json::string_view(text.data(), text.size()), error);
     if (error || !parsed.is_object())
-        return base::usage_error("The request is not a JSON object" + (error ? ": " + error.message() : std::string()) + ".",
-                                 "Give the JSON body that was sent, or the first line of a fullstop capture.");
+        return base::usage_error(
+            "The request is not a JSON object" + (error ? ": " + error.message() : std::string()) +
+                ".",
+            "Give the JSON body that was sent, or the first line of a fullstop capture.");
     const json::object* object = &parsed.get_object();
-    if (const auto* wrapped = object->if_contains("request"); wrapped && wrapped->is_object()) object = &wrapped->get_object();
+    if (const auto* wrapped = object->if_contains("request"); wrapped && wrapped->is_object())
+        object = &wrapped->get_object();
     const auto* body = object->if_contains("body");
     if (!body) return request_of(*object, url);
     const auto* address = object->if_contains("url");
-    const std::string known_url = address && address->is_string() ? std::string(address->get_string()) : std::string(url);
+    const std::string known_url =
+        address && address->is_string() ? std::string(address->get_string()) : std::string(url);
     if (body->is_object()) return request_of(body->get_object(), known_url);
     if (body->is_string()) return read_request(body->get_string(), known_url);
     return base::usage_error("The request's `body` is neither an object nor a text.");
@@ -141,7 +153,8 @@ base::Result<answer::Request> read_request(std::string_view text, std::string_vi
 void set_request(answer::Record& record, answer::Request request) {
     using TokenFact = answer::Fact<base::Tokens>;
     record.requested_max_tokens =
-        request.max_tokens ? TokenFact::measured(*request.max_tokens, "the limit in the request") : TokenFact::unavailable("not sent: left to the server");
+        request.max_tokens ? TokenFact::measured(*request.max_tokens, "the limit in the request")
+                           : TokenFact::unavailable("not sent: left to the server");
     record.request = std::move(request);
 }
 

@@ -1,4 +1,5 @@
-// Every escape is read once, as servers do before they look for a route; then segments are cut, and what needs an escape gets it.
+// Every escape is read once, as servers do before they look for a route; then segments are cut, and
+// what needs an escape gets it.
 #include "wire/http/request_path.h"
 
 #include <algorithm>
@@ -8,14 +9,16 @@
 namespace fullstop::wire {
 namespace {
 
-/// Letters that a path may hold as they are (RFC 3986, pchar), without ';' and '/', which divide it.
+/// Letters that a path may hold as they are (RFC 3986, pchar), without ';' and '/', which divide
+/// it.
 bool is_plain(unsigned char c) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return word || std::string_view("-._~!$&'()*+,=:@").contains(static_cast<char>(c));
 }
 
 bool begins_with_scheme(std::string_view target, std::string_view scheme) {
-    return target.size() >= scheme.size() && std::ranges::equal(target.substr(0, scheme.size()), scheme, [](char a, char b) {
+    return target.size() >= scheme.size() &&
+           std::ranges::equal(target.substr(0, scheme.size()), scheme, [](char a, char b) {
                return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
            });
 }
@@ -41,15 +44,18 @@ std::expected<std::string, std::string> unescaped(std::string_view path) {
         }
         unsigned value = 0;
         const char* const digits = path.data() + at + 1;
-        if (path.size() - at < 3 || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
+        if (path.size() - at < 3 ||
+            std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
             return std::unexpected("the path holds a '%' without two hexadecimal digits");
         out += static_cast<char>(value);
         if (std::string_view("%?#").contains(out.back()))
-            return std::unexpected("the path holds an escaped '%', '?' or '#', which servers read in different ways");
+            return std::unexpected(
+                "the path holds an escaped '%', '?' or '#', which servers read in different ways");
         at += 2;
     }
     const auto ambiguous = [](unsigned char c) { return c < 0x20 || c == 0x7F || c == '\\'; };
-    if (std::ranges::any_of(out, ambiguous)) return std::unexpected("the path holds a control character or a backslash");
+    if (std::ranges::any_of(out, ambiguous))
+        return std::unexpected("the path holds a control character or a backslash");
     return out;
 }
 
@@ -70,11 +76,13 @@ std::expected<RequestPath, std::string> normal_path(std::string_view target) {
     if (target == "*") return RequestPath{.path = "*", .query = {}};
     const std::string_view rest = without_authority(target);
     const auto question = std::min(rest.find('?'), rest.size());
-    RequestPath out{.path = {}, .query = std::string(rest.substr(std::min(question + 1, rest.size())))};
+    RequestPath out{.path = {},
+                    .query = std::string(rest.substr(std::min(question + 1, rest.size())))};
     const auto path = unescaped(rest.substr(0, question));
     if (!path) return std::unexpected(path.error());
     const bool absolute = rest.size() < target.size();
-    if (!path->starts_with('/') && !(absolute && path->empty())) return std::unexpected("the target of a request is a path that begins with '/'");
+    if (!path->starts_with('/') && !(absolute && path->empty()))
+        return std::unexpected("the target of a request is a path that begins with '/'");
     std::vector<std::string_view> segments;
     for (std::size_t from = 0; from < path->size();) {
         const std::size_t end = std::min(path->find('/', from), path->size());

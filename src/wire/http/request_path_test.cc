@@ -14,12 +14,16 @@ std::string target_of(std::string_view target) {
 }
 
 TEST(RequestPath, EverySpellingOfAPathIsOne) {
-    for (const auto* spelling :
-         {"/v1/chat/completions",        "/v1/chat/completion%73",         "/v1/chat/%63ompletions",       "/v1/chat/completions/",
-          "/v1/chat/completions//",      "/v1/chat/completions;x",         "/v1/chat;x=1/completions;",    "/v1/chat/completions#",
-          "/v1/chat/completions#?x=1",   "//v1///chat/completions",        "/v1/./chat/completions/.",     "/v1/x/../chat/completions",
-          "/../v1/chat/completions",     "/v1/%2e%2e/v1/chat/completions", "/v1%2Fchat%2fcompletions",     "/v1/chat/completions%3Bx",
-          "/v1/x/..;y/chat/completions", "/v1/chat/completions?",          "http://x/v1/chat/completions", "HTTPS://x:1/v1/chat/completions"})
+    for (const auto* spelling : {"/v1/chat/completions",         "/v1/chat/completion%73",
+                                 "/v1/chat/%63ompletions",       "/v1/chat/completions/",
+                                 "/v1/chat/completions//",       "/v1/chat/completions;x",
+                                 "/v1/chat;x=1/completions;",    "/v1/chat/completions#",
+                                 "/v1/chat/completions#?x=1",    "//v1///chat/completions",
+                                 "/v1/./chat/completions/.",     "/v1/x/../chat/completions",
+                                 "/../v1/chat/completions",      "/v1/%2e%2e/v1/chat/completions",
+                                 "/v1%2Fchat%2fcompletions",     "/v1/chat/completions%3Bx",
+                                 "/v1/x/..;y/chat/completions",  "/v1/chat/completions?",
+                                 "http://x/v1/chat/completions", "HTTPS://x:1/v1/chat/completions"})
         EXPECT_EQ(target_of(spelling), "/v1/chat/completions") << spelling;
 }
 
@@ -32,7 +36,8 @@ TEST(RequestPath, TheQueryIsKeptAsItWasSent) {
 }
 
 TEST(RequestPath, TheRootIsAPathToo) {
-    for (const auto* root : {"/", "//", "/.", "/..", "/;x", "http://x", "http://x/", "http://x#y"}) EXPECT_EQ(target_of(root), "/") << root;
+    for (const auto* root : {"/", "//", "/.", "/..", "/;x", "http://x", "http://x/", "http://x#y"})
+        EXPECT_EQ(target_of(root), "/") << root;
     EXPECT_EQ(target_of("*"), "*");
 }
 
@@ -42,14 +47,17 @@ TEST(RequestPath, WhatNeedsAnEscapeKeepsOne) {
 }
 
 TEST(RequestPath, WhatServersReadDifferentlyIsRefused) {
-    for (const std::string target : {"/v1/completion%2573", "/a%3Fb", "/a%23b", "/a%", "/a%7", "/a%zz", "/a%+1", "/a%0a", "/a%00", "/a\\b", "/a%5Cb", "", "?a",
-                                     "v1/models", "ftp://x/", "x:443"})
+    for (const std::string target :
+         {"/v1/completion%2573", "/a%3Fb", "/a%23b", "/a%", "/a%7", "/a%zz", "/a%+1", "/a%0a",
+          "/a%00", "/a\\b", "/a%5Cb", "", "?a", "v1/models", "ftp://x/", "x:443"})
         EXPECT_FALSE(normal_path(target)) << target;
     EXPECT_FALSE(normal_path(std::string_view("/a\0b", 4)));
 }
 
 TEST(RequestPath, ANormalFormIsItsOwn) {
-    constexpr std::string_view kPieces[] = {"/", ".", "..", ";", "%2e", "%2F", "%", "25", "73", "a", "%e2", "?", "#", "\xFF", "//", " ", "http://"};
+    constexpr std::string_view kPieces[] = {"/", ".",    "..", ";", "%2e",    "%2F",
+                                            "%", "25",   "73", "a", "%e2",    "?",
+                                            "#", "\xFF", "//", " ", "http://"};
     base::Random random(1);
     for (int run = 0; run < 20'000; ++run) {
         std::string target = "/";

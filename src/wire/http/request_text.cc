@@ -1,5 +1,5 @@
-// Each dialect's own names for the same wishes. Only members that every server of the dialect takes are sent, so that
-// one request suits all of them; nothing is sent that the caller did not ask for.
+// Each dialect's own names for the same wishes. Only members that every server of the dialect takes
+// are sent, so that one request suits all of them; nothing is sent that the caller did not ask for.
 #include "wire/http/request_text.h"
 
 #include <boost/json.hpp>
@@ -32,7 +32,8 @@ Route route(Api api) {
 
 json::array messages_of(const Request& request) {
     json::array out;
-    for (const auto& message : request.messages) out.push_back({{"role", message.role}, {"content", message.content}});
+    for (const auto& message : request.messages)
+        out.push_back({{"role", message.role}, {"content", message.content}});
     return out;
 }
 
@@ -87,7 +88,8 @@ void add_ollama(json::object& out, const Request& request) {
 
 void add_koboldcpp(json::object& out, const Request& request) {
     out["prompt"] = prompt_of(request);
-    add_sampling(out, request, {"max_length", "temperature", "top_p", "sampler_seed", "stop_sequence"});
+    add_sampling(out, request,
+                 {"max_length", "temperature", "top_p", "sampler_seed", "stop_sequence"});
     // Without a key of its own an abort of one user's request may hit another's.
     if (!request.id.empty()) out["genkey"] = request.id;
 }
@@ -96,7 +98,8 @@ void add_tgi(json::object& out, const Request& request) {
     out["inputs"] = prompt_of(request);
     json::object parameters;
     add_sampling(parameters, request, {"max_new_tokens", "temperature", "top_p", "seed", "stop"});
-    // TGI refuses a temperature of 0 and a top_p of 1: it spells greedy as not sampling, and "all" as absent.
+    // TGI refuses a temperature of 0 and a top_p of 1: it spells greedy as not sampling, and "all"
+    // as absent.
     const bool greedy = request.temperature && *request.temperature <= 0;
     if (greedy) parameters.erase("temperature");
     if (request.temperature) parameters["do_sample"] = !greedy;
@@ -106,7 +109,9 @@ void add_tgi(json::object& out, const Request& request) {
 }
 
 bool same_name(std::string_view a, std::string_view b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    const auto lower = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    };
     return std::ranges::equal(a, b, {}, lower, lower);
 }
 
@@ -116,7 +121,8 @@ std::string on_one_line(std::string text) {
     return text;
 }
 
-std::string head_text(std::string_view method, const ServerUrl& url, std::string_view path, Headers headers, const Headers& extra) {
+std::string head_text(std::string_view method, const ServerUrl& url, std::string_view path,
+                      Headers headers, const Headers& extra) {
     const bool literal = url.host.find(':') != std::string::npos;
     std::string host = literal ? "[" + url.host + "]" : url.host;
     if (url.port != (url.tls ? 443 : 80)) host += ":" + std::to_string(url.port);
@@ -124,11 +130,15 @@ std::string head_text(std::string_view method, const ServerUrl& url, std::string
     headers.emplace_back("Connection", "close");
     headers.emplace_back("Accept-Encoding", "identity");  // a compressed body would hide its bytes
     headers.emplace_back("User-Agent", "fullstop");
-    std::erase_if(headers,
-                  [&](const auto& ours) { return std::ranges::any_of(extra, [&](const auto& theirs) { return same_name(ours.first, theirs.first); }); });
+    std::erase_if(headers, [&](const auto& ours) {
+        return std::ranges::any_of(
+            extra, [&](const auto& theirs) { return same_name(ours.first, theirs.first); });
+    });
     headers.insert(headers.end(), extra.begin(), extra.end());
-    std::string out = std::string(method) + " " + url.base_path + std::string(path) + url.query + " HTTP/1.1\r\n";
-    for (const auto& [name, value] : headers) out += on_one_line(name) + ": " + on_one_line(value) + "\r\n";
+    std::string out =
+        std::string(method) + " " + url.base_path + std::string(path) + url.query + " HTTP/1.1\r\n";
+    for (const auto& [name, value] : headers)
+        out += on_one_line(name) + ": " + on_one_line(value) + "\r\n";
     return out + "\r\n";
 }
 
@@ -154,12 +164,18 @@ std::string request_body(const Request& request) {
 std::string request_text(const Request& request, const ServerUrl& url, const Headers& extra) {
     const Route at = route(request.api);
     const std::string body = request_body(request);
-    Headers headers = {{"Content-Type", "application/json"}, {"Content-Length", std::to_string(body.size())}};
-    if (request.stream) headers.emplace_back("Accept", request.api == Api::kOllama ? "application/x-ndjson" : "text/event-stream");
+    Headers headers = {{"Content-Type", "application/json"},
+                       {"Content-Length", std::to_string(body.size())}};
+    if (request.stream)
+        headers.emplace_back(
+            "Accept", request.api == Api::kOllama ? "application/x-ndjson" : "text/event-stream");
     if (!request.id.empty()) headers.emplace_back("X-Request-Id", request.id);
-    return head_text("POST", url, request.stream ? at.stream : at.body, std::move(headers), extra) + body;
+    return head_text("POST", url, request.stream ? at.stream : at.body, std::move(headers), extra) +
+           body;
 }
 
-std::string get_text(const ServerUrl& url, std::string_view path, const Headers& extra) { return head_text("GET", url, path, {}, extra); }
+std::string get_text(const ServerUrl& url, std::string_view path, const Headers& extra) {
+    return head_text("GET", url, path, {}, extra);
+}
 
 }  // namespace fullstop::wire

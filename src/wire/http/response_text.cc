@@ -39,18 +39,24 @@ std::string hex(std::size_t number) {
 }  // namespace
 
 std::string response_head(int status, const Headers& headers) {
-    const auto* phrase = std::ranges::find(kPhrases, status, &std::pair<int, std::string_view>::first);
+    const auto* phrase =
+        std::ranges::find(kPhrases, status, &std::pair<int, std::string_view>::first);
     std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
     if (phrase != kPhrases.end()) out += phrase->second;
     out += "\r\n";
-    for (const auto& [name, value] : headers) out.append(name).append(": ").append(value).append("\r\n");
+    for (const auto& [name, value] : headers)
+        out.append(name).append(": ").append(value).append("\r\n");
     return out + "\r\n";
 }
 
-std::string whole_response(int status, std::string_view content_type, std::string_view body, const Headers& headers) {
-    Headers all = {{"Content-Type", std::string(content_type)}, {"Content-Length", std::to_string(body.size())}, {"Connection", "close"}};
+std::string whole_response(int status, std::string_view content_type, std::string_view body,
+                           const Headers& headers) {
+    Headers all = {{"Content-Type", std::string(content_type)},
+                   {"Content-Length", std::to_string(body.size())},
+                   {"Connection", "close"}};
     for (const auto& header : headers) {
-        const auto same = std::ranges::find(all, header.first, &std::pair<std::string, std::string>::first);
+        const auto same =
+            std::ranges::find(all, header.first, &std::pair<std::string, std::string>::first);
         if (same == all.end())
             all.push_back(header);
         else
@@ -60,7 +66,10 @@ std::string whole_response(int status, std::string_view content_type, std::strin
 }
 
 std::string stream_head(std::string_view content_type, const Headers& headers) {
-    Headers all = {{"Content-Type", std::string(content_type)}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}, {"Transfer-Encoding", "chunked"}};
+    Headers all = {{"Content-Type", std::string(content_type)},
+                   {"Cache-Control", "no-cache"},
+                   {"X-Accel-Buffering", "no"},
+                   {"Transfer-Encoding", "chunked"}};
     all.insert(all.end(), headers.begin(), headers.end());
     return response_head(200, all);
 }
@@ -84,6 +93,8 @@ std::string sse_event(std::string_view data, std::string_view name) {
     return out + "\n";
 }
 
-std::string sse_comment(std::string_view text) { return std::string(":").append(text.empty() ? "" : " ").append(text).append("\n\n"); }
+std::string sse_comment(std::string_view text) {
+    return std::string(":").append(text.empty() ? "" : " ").append(text).append("\n\n");
+}
 
 }  // namespace fullstop::wire

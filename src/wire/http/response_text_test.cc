@@ -24,17 +24,24 @@ TEST(ResponseText, events_of_several_lines_are_several_data_lines) {
 }
 
 TEST(ResponseText, heads_carry_what_was_asked_and_may_be_overridden) {
-    EXPECT_EQ(response_head(503, {{"Retry-After", "1"}}), "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n");
+    EXPECT_EQ(response_head(503, {{"Retry-After", "1"}}),
+              "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n");
     EXPECT_EQ(whole_response(200, "text/plain", "ok", {{"Connection", "keep-alive"}}),
-              "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok");
+              "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: "
+              "keep-alive\r\n\r\nok");
     const auto head = parse_head(stream_head("text/event-stream"));
     EXPECT_EQ(head->headers.at("transfer-encoding"), "chunked");
 }
 
 struct Log final : SseSink {
-    void on_event(std::string_view name, std::string_view data) override { text.append("<").append(name).append("|").append(data).append(">"); }
-    void on_comment(std::string_view comment) override { text.append("(").append(comment).append(")"); }
-    void on_unknown_field(std::string_view name, std::string_view value, std::string_view) override {
+    void on_event(std::string_view name, std::string_view data) override {
+        text.append("<").append(name).append("|").append(data).append(">");
+    }
+    void on_comment(std::string_view comment) override {
+        text.append("(").append(comment).append(")");
+    }
+    void on_unknown_field(std::string_view name, std::string_view value,
+                          std::string_view) override {
         text.append("{").append(name).append("=").append(value).append("}");
     }
     std::string text;

@@ -1,4 +1,5 @@
-// The common case — a whole `data:` line within one read — is handed on as a view into that read, without a copy.
+// The common case — a whole `data:` line within one read — is handed on as a view into that read,
+// without a copy.
 #include "wire/http/sse.h"
 
 #include "wire/limits.h"
@@ -8,7 +9,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Offset of the first \r or \n, npos when there is none. Two memchr passes are faster than a byte loop here.
+/// Offset of the first \r or \n, npos when there is none. Two memchr passes are faster than a byte
+/// loop here.
 std::size_t line_end(std::string_view text) {
     const auto lf = text.find('\n');
     const auto cr = text.substr(0, lf).find('\r');
@@ -65,7 +67,8 @@ void SseReader::line(std::string_view text, SseSink& sink) {
     if (text.front() == ':') return sink.on_comment(text.substr(1));
     const auto colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
-    std::string_view value = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+    std::string_view value =
+        colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
     if (value.starts_with(' ')) value.remove_prefix(1);
     if (name == "data") {
         if (!has_data_) {

@@ -1,4 +1,5 @@
-// simdjson's on-demand front end walks each text once; the tree and the padded copy are reused from read to read.
+// simdjson's on-demand front end walks each text once; the tree and the padded copy are reused from
+// read to read.
 #include "wire/json/json.h"
 
 #include <simdjson.h>
@@ -14,7 +15,8 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-/// Members that say nothing about an answer or its end, and are long or come with every event: passed over unread.
+/// Members that say nothing about an answer or its end, and are long or come with every event:
+/// passed over unread.
 bool is_unasked(std::string_view key) {
     switch (key.size()) {
         case 6: return key == "tokens";
@@ -49,19 +51,26 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 /// Length of the valid UTF-8 sequence at `at`; 0 when there is none.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+    const auto byte = [&](std::size_t i) -> unsigned {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    };
     const unsigned first = byte(at);
     if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                               : first >= 0xE0 && first < 0xF0 ? 3
+                               : first >= 0xF0 && first < 0xF5 ? 4
+                                                               : 0;
     for (std::size_t i = 1; i < length; ++i)
         if ((byte(at + i) & 0xC0) != 0x80) return 0;
     const unsigned second = byte(at + 1);
-    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0;
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+        return 0;
     return length;
 }
 
-/// simdjson refuses texts with a byte that is no UTF-8. Such bytes travel through it as the last 256 private code
-/// points, and become bytes again on the way out.
+/// simdjson refuses texts with a byte that is no UTF-8. Such bytes travel through it as the last
+/// 256 private code points, and become bytes again on the way out.
 constexpr std::uint32_t kStrayByte = 0x10FF00;
 
 std::string hide_stray_bytes(std::string_view text) {
@@ -83,8 +92,10 @@ std::string show_stray_bytes(std::string_view text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
         // U+10FF00..U+10FFFF is F4 8F BC..BF 80..BF.
-        if (text.substr(at).starts_with("\xF4\x8F") && at + 3 < text.size() && (static_cast<unsigned char>(text[at + 2]) & 0xFC) == 0xBC) {
-            out += static_cast<char>((static_cast<unsigned char>(text[at + 2]) & 3) << 6 | (static_cast<unsigned char>(text[at + 3]) & 0x3F));
+        if (text.substr(at).starts_with("\xF4\x8F") && at + 3 < text.size() &&
+            (static_cast<unsigned char>(text[at + 2]) & 0xFC) == 0xBC) {
+            out += static_cast<char>((static_cast<unsigned char>(text[at + 2]) & 3) << 6 |
+                                     (static_cast<unsigned char>(text[at + 3]) & 0x3F));
             at += 4;
         } else {
             out += text[at++];
@@ -93,8 +104,9 @@ std::string show_stray_bytes(std::string_view text) {
     return out;
 }
 
-/// Unescapes what stands between the quotes, half surrogate pairs included (as three bytes each, "WTF-8"): a server
-/// that cuts its text by UTF-16 units sends the other half in the next event. Absent for a broken escape.
+/// Unescapes what stands between the quotes, half surrogate pairs included (as three bytes each,
+/// "WTF-8"): a server that cuts its text by UTF-16 units sends the other half in the next event.
+/// Absent for a broken escape.
 std::optional<std::string> unescape_any(const char* at) {
     std::string out;
     const auto hex = [](const char* digits) {
@@ -145,7 +157,8 @@ struct JsonReader::State {
             nodes = {};
             parser = od::parser();
         }
-        if (padded.size() < needed) padded.resize(needed <= kMaxIdleJsonBytes / 2 ? needed * 2 : needed);
+        if (padded.size() < needed)
+            padded.resize(needed <= kMaxIdleJsonBytes / 2 ? needed * 2 : needed);
         std::memcpy(padded.data(), text.data(), text.size());
         std::memset(padded.data() + text.size(), ' ', simdjson::SIMDJSON_PADDING);
     }
@@ -165,7 +178,9 @@ struct JsonReader::State {
         return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS;  // nothing follows
     }
 
-    std::string_view keep(std::string text) { return *kept.emplace_back(std::make_unique<std::string>(std::move(text))); }
+    std::string_view keep(std::string text) {
+        return *kept.emplace_back(std::make_unique<std::string>(std::move(text)));
+    }
 
     bool add(std::string_view key, od::value value, int depth) {
         od::json_type type = od::json_type::null;
@@ -182,7 +197,8 @@ struct JsonReader::State {
             case od::json_type::boolean: add_token(value, index); break;
             case od::json_type::null:
                 add_token(value, index);
-                // Python servers write NaN where they divide by nothing; not worth losing an event for.
+                // Python servers write NaN where they divide by nothing; not worth losing an event
+                // for.
                 good = nodes[index].text == (known ? "null" : "NaN");
                 break;
         }
@@ -235,7 +251,8 @@ struct JsonReader::State {
     bool add_string(od::value& value, std::uint32_t index) {
         if (value.get_string().get(nodes[index].text)) {
             const std::string_view token = value.raw_json_token();
-            auto repaired = token.size() <= kMaxRepairedBytes ? unescape_any(token.data() + 1) : std::nullopt;
+            auto repaired =
+                token.size() <= kMaxRepairedBytes ? unescape_any(token.data() + 1) : std::nullopt;
             if (!repaired) return false;
             nodes[index].text = keep(std::move(*repaired));
         }
@@ -262,7 +279,9 @@ JsonValue JsonReader::read(std::string_view text) {
     const auto first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return {};
     if (state.walk(text)) return {state.nodes.data(), 0};
-    if (text.size() > kMaxRepairedBytes || state.nodes.size() >= kMaxJsonNodes || simdjson::validate_utf8(text)) return {};
+    if (text.size() > kMaxRepairedBytes || state.nodes.size() >= kMaxJsonNodes ||
+        simdjson::validate_utf8(text))
+        return {};
     const std::string hidden = hide_stray_bytes(text);
     state.strays = true;
     if (state.walk(hidden)) return {state.nodes.data(), 0};
@@ -279,7 +298,8 @@ std::optional<double> JsonValue::number() const {
     double value = 0;
     const std::string_view text = node().text;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+        return std::nullopt;
     return value;
 }
 

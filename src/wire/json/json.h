@@ -1,7 +1,9 @@
-// One JSON text as a small flat tree: what the dialects read. simdjson parses (behind json.cc), this only points.
+// One JSON text as a small flat tree: what the dialects read. simdjson parses (behind json.cc),
+// this only points.
 //
-// A reader is reused from event to event and then allocates nothing. What no dialect asks for (logprobs, token ids,
-// fingerprints) is passed over. Bytes that are no UTF-8 and half surrogate pairs are kept as they are: servers do send them.
+// A reader is reused from event to event and then allocates nothing. What no dialect asks for
+// (logprobs, token ids, fingerprints) is passed over. Bytes that are no UTF-8 and half surrogate
+// pairs are kept as they are: servers do send them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,8 @@ namespace fullstop::wire {
 struct JsonNode {
     enum class Kind : std::uint8_t { kNull, kBool, kNumber, kString, kArray, kObject };
     std::string_view key;   ///< unescaped; "" inside arrays
-    std::string_view text;  ///< strings unescaped, other scalars as written; of an object named `arguments`, its source
+    std::string_view text;  ///< strings unescaped, other scalars as written; of an object named
+                            ///< `arguments`, its source
     Kind kind = Kind::kNull;
     std::uint32_t end = 0;  ///< index after the last node of this subtree
 };
@@ -69,8 +72,12 @@ public:
         std::uint32_t index_ = 0;
     };
     /// Members of an object or elements of an array; empty for everything else.
-    Iterator begin() const { return is_object() || is_array() ? Iterator{nodes_, index_ + 1} : Iterator{}; }
-    Iterator end() const { return is_object() || is_array() ? Iterator{nodes_, node().end} : Iterator{}; }
+    Iterator begin() const {
+        return is_object() || is_array() ? Iterator{nodes_, index_ + 1} : Iterator{};
+    }
+    Iterator end() const {
+        return is_object() || is_array() ? Iterator{nodes_, node().end} : Iterator{};
+    }
 
     /// First member or element; absent when there is none.
     JsonValue first() const { return begin() == end() ? JsonValue() : *begin(); }

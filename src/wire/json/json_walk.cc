@@ -1,5 +1,6 @@
-// A cursor of our own, because simdjson indexes a whole text before any of it can be refused: four bytes for each byte of it, and
-// more time than one event may take. This one holds nothing, and stops where it is told to.
+// A cursor of our own, because simdjson indexes a whole text before any of it can be refused: four
+// bytes for each byte of it, and more time than one event may take. This one holds nothing, and
+// stops where it is told to.
 #include "wire/json/json_walk.h"
 
 #include <algorithm>
@@ -16,11 +17,13 @@ namespace {
 /// Strings longer than this are no names and no numbers; what they say is not looked at.
 constexpr std::size_t kMaxUnescaped = 4096;
 
-/// Whether one of eight bytes is a quote, a backslash or a control character (exact: Bit Twiddling Hacks, "hasless", "haszero").
+/// Whether one of eight bytes is a quote, a backslash or a control character (exact: Bit Twiddling
+/// Hacks, "hasless", "haszero").
 bool holds_special(std::uint64_t word) {
     constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHigh = kOnes * 0x80;
     const auto zero = [&](std::uint64_t x) { return (x - kOnes) & ~x & kHigh; };
-    return (zero(word ^ (kOnes * '"')) | zero(word ^ (kOnes * '\\')) | ((word - kOnes * 0x20) & ~word & kHigh)) != 0;
+    return (zero(word ^ (kOnes * '"')) | zero(word ^ (kOnes * '\\')) |
+            ((word - kOnes * 0x20) & ~word & kHigh)) != 0;
 }
 
 bool is_special(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
@@ -43,7 +46,9 @@ bool is_low_half(std::uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
 
 std::optional<std::uint32_t> hex4(std::string_view digits) {
     std::uint32_t code = 0;
-    if (digits.size() < 4 || std::from_chars(digits.data(), digits.data() + 4, code, 16).ptr != digits.data() + 4) return std::nullopt;
+    if (digits.size() < 4 ||
+        std::from_chars(digits.data(), digits.data() + 4, code, 16).ptr != digits.data() + 4)
+        return std::nullopt;
     return code;
 }
 
@@ -66,7 +71,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
 
-/// What stands between the quotes, its escapes known to be good. Absent: it holds half a surrogate pair.
+/// What stands between the quotes, its escapes known to be good. Absent: it holds half a surrogate
+/// pair.
 std::optional<std::string> unescaped(std::string_view raw) {
     std::string out;
     while (!raw.empty()) {
@@ -94,7 +100,8 @@ std::optional<std::string> unescaped(std::string_view raw) {
 
 class Walk {
 public:
-    Walk(std::string_view text, WalkBounds bounds, JsonListener& listener) : text_(text), bounds_(bounds), listener_(listener) {}
+    Walk(std::string_view text, WalkBounds bounds, JsonListener& listener)
+        : text_(text), bounds_(bounds), listener_(listener) {}
 
     WalkEnd root() {
         skip_blanks();
@@ -123,15 +130,20 @@ private:
     WalkEnd value(std::string_view key, int depth) {
         if (depth > bounds_.depth) return WalkEnd::kTooDeep;
         if (++values_ > bounds_.values) return WalkEnd::kTooManyValues;
-        WalkedValue heard{.kind = JsonNode::Kind::kNull, .depth = depth, .key = key, .text = {}, .from = at_};
+        WalkedValue heard{
+            .kind = JsonNode::Kind::kNull, .depth = depth, .key = key, .text = {}, .from = at_};
         switch (peek()) {
             case '{': heard.kind = JsonNode::Kind::kObject; return members(heard);
             case '[': heard.kind = JsonNode::Kind::kArray; return elements(heard);
             case '"': heard.kind = JsonNode::Kind::kString; return string_value(heard);
             case 't':
-            case 'f': heard.kind = JsonNode::Kind::kBool; return word(heard, peek() == 't' ? "true" : "false");
+            case 'f':
+                heard.kind = JsonNode::Kind::kBool;
+                return word(heard, peek() == 't' ? "true" : "false");
             case 'n': return word(heard, "null");
-            default: heard.kind = JsonNode::Kind::kNumber; return number() ? scalar(heard) : WalkEnd::kNoJson;
+            default:
+                heard.kind = JsonNode::Kind::kNumber;
+                return number() ? scalar(heard) : WalkEnd::kNoJson;
         }
     }
 
@@ -177,7 +189,8 @@ private:
 
     WalkEnd scalar(WalkedValue& heard) {
         heard.to = at_;
-        if (heard.kind != JsonNode::Kind::kString) heard.text = text_.substr(heard.from, at_ - heard.from);
+        if (heard.kind != JsonNode::Kind::kString)
+            heard.text = text_.substr(heard.from, at_ - heard.from);
         listener_.hear(heard);
         return WalkEnd::kWhole;
     }
@@ -241,7 +254,8 @@ private:
         while (at_ < text_.size() && !is_special(text_[at_])) ++at_;
     }
 
-    /// By how many bytes its character is shorter; absent: it is no escape, or a bare control character.
+    /// By how many bytes its character is shorter; absent: it is no escape, or a bare control
+    /// character.
     std::optional<std::size_t> escape() {
         if (text_[at_] != '\\' || text_.size() - at_ < 2) return std::nullopt;
         const char named = text_[at_ + 1];
@@ -253,7 +267,9 @@ private:
         if (!code) return std::nullopt;
         at_ += 6;
         if (*code < 0x80) return 5;
-        return *code < 0x800 || is_high_half(*code) || is_low_half(*code) ? 4 : 3;  // two halves make four bytes
+        return *code < 0x800 || is_high_half(*code) || is_low_half(*code)
+                   ? 4
+                   : 3;  // two halves make four bytes
     }
 
     std::string_view text_;

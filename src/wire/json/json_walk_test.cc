@@ -14,9 +14,12 @@ namespace {
 
 class Heard : public JsonListener {
 public:
-    explicit Heard(std::string source) : source_(std::move(source)) { end = walk_json(source_, {.values = 1000, .depth = 20}, *this); }
+    explicit Heard(std::string source) : source_(std::move(source)) {
+        end = walk_json(source_, {.values = 1000, .depth = 20}, *this);
+    }
     void hear(const WalkedValue& value) override {
-        std::string line = std::to_string(value.depth) + " " + std::string(value.key) + "=" + std::string(value.text);
+        std::string line = std::to_string(value.depth) + " " + std::string(value.key) + "=" +
+                           std::string(value.text);
         if (value.to > 0)
             line += " <" + source_.substr(value.from, value.to - value.from) + ">";
         else
@@ -31,10 +34,13 @@ private:
 };
 
 TEST(JsonWalk, EveryValueIsToldWithItsPlace) {
-    const Heard heard(R"( { "a" : 1e400 , "m\u005fx":"q\"\u00e9", "c":[ true,{"d":null}, -0.5 ], "e":{} } )");
+    const Heard heard(
+        R"( { "a" : 1e400 , "m\u005fx":"q\"\u00e9", "c":[ true,{"d":null}, -0.5 ], "e":{} } )");
     EXPECT_EQ(heard.end, WalkEnd::kWhole);
-    EXPECT_EQ(heard.lines, (std::vector<std::string>{"0 = {", "1 a=1e400 <1e400>", R"(1 m_x=q"é <"q\"\u00e9">)", "1 c= [", "2 =true <true>", "2 = {",
-                                                     "3 d=null <null>", "2 =-0.5 <-0.5>", "1 e= {"}));
+    EXPECT_EQ(heard.lines,
+              (std::vector<std::string>{"0 = {", "1 a=1e400 <1e400>", R"(1 m_x=q"é <"q\"\u00e9">)",
+                                        "1 c= [", "2 =true <true>", "2 = {", "3 d=null <null>",
+                                        "2 =-0.5 <-0.5>", "1 e= {"}));
     EXPECT_EQ(Heard("[99999999999999999999999, 0, -1.5E+7]").end, WalkEnd::kWhole);
     EXPECT_EQ(Heard(R"({"x":"\ud800"})").lines.back(), R"(1 x=\ud800 <"\ud800">)");
 }
@@ -93,7 +99,9 @@ TEST(JsonWalk, WhatAStringHoldsIsCountedUnescaped) {
     };
     const auto bytes_of = [](const std::string& inside) {
         Bytes heard;
-        EXPECT_EQ(walk_json("[\"" + inside + "\"]", {.values = 10, .depth = 2}, heard), WalkEnd::kWhole) << inside;
+        EXPECT_EQ(walk_json("[\"" + inside + "\"]", {.values = 10, .depth = 2}, heard),
+                  WalkEnd::kWhole)
+            << inside;
         return heard.bytes;
     };
     EXPECT_EQ(bytes_of(R"(a\n\"\\\/)"), 5U);
@@ -104,7 +112,8 @@ TEST(JsonWalk, WhatAStringHoldsIsCountedUnescaped) {
 
 /// Against another strict reader, on texts that are broken in one or two places.
 TEST(JsonWalk, IsAsStrictAsTheLibraryThatWritesOurDocuments) {
-    const std::string whole = R"({"a":[1,-2.5e+3,"x\u00e9\n",true,false,null,{}],"b\t":{"c":""},"d":[[],0]} )";
+    const std::string whole =
+        R"({"a":[1,-2.5e+3,"x\u00e9\n",true,false,null,{}],"b\t":{"c":""},"d":[[],0]} )";
     constexpr std::string_view kBytes = "{}[]:,\"\\ue01-+.tfn \n\x01\xC3/*x";
     base::Random random(7);
     for (int run = 0; run < 30'000; ++run) {
@@ -121,7 +130,9 @@ TEST(JsonWalk, IsAsStrictAsTheLibraryThatWritesOurDocuments) {
         boost::system::error_code error;
         const auto parsed = boost::json::parse(text, error);
         if (!error && !parsed.is_structured()) continue;
-        if (error == boost::json::error::illegal_leading_surrogate || error == boost::json::error::illegal_trailing_surrogate) continue;
+        if (error == boost::json::error::illegal_leading_surrogate ||
+            error == boost::json::error::illegal_trailing_surrogate)
+            continue;
         ASSERT_EQ(Heard(text).end == WalkEnd::kWhole, !error) << text << " " << error.message();
     }
 }
@@ -132,7 +143,8 @@ TEST(JsonWalk, BoundsEndItWhereTheyAreReached) {
     const Heard heard(many + "]");
     EXPECT_EQ(heard.end, WalkEnd::kTooManyValues);
     EXPECT_EQ(heard.lines.size(), 1000U);
-    EXPECT_EQ(Heard("[\"" + std::string(5000, ',') + "\\\"[" + "\"]").end, WalkEnd::kWhole) << "text may hold any number of them";
+    EXPECT_EQ(Heard("[\"" + std::string(5000, ',') + "\\\"[" + "\"]").end, WalkEnd::kWhole)
+        << "text may hold any number of them";
     EXPECT_EQ(Heard(std::string(20, '[') + std::string(20, ']')).end, WalkEnd::kWhole);
     EXPECT_EQ(Heard(std::string(22, '[') + std::string(22, ']')).end, WalkEnd::kTooDeep);
     EXPECT_EQ(Heard(std::string(900, '[')).end, WalkEnd::kTooDeep);

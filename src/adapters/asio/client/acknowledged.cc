@@ -1,4 +1,5 @@
-// In a file of its own: the kernel's tcp_info knows more than the C library's, and the two cannot be included together.
+// In a file of its own: the kernel's tcp_info knows more than the C library's, and the two cannot
+// be included together.
 #include "adapters/asio/client/acknowledged.h"
 
 #include <linux/tcp.h>

@@ -5,7 +5,8 @@
 
 namespace fullstop::adapters::asio {
 
-/// Bytes of ours that the peer's kernel has acknowledged so far. What was not acknowledged, no server has read.
+/// Bytes of ours that the peer's kernel has acknowledged so far. What was not acknowledged, no
+/// server has read.
 std::uint64_t acknowledged_bytes(int fd);
 
 }  // namespace fullstop::adapters::asio

@@ -34,7 +34,8 @@ net::ConnectFailure classify(int error) {
 
 std::string socket_words(int error) {
     const bool descriptors = error == EMFILE || error == ENFILE;
-    return fmt::format("no socket to be had: {}{}", system_words(error), descriptors ? " (raise the limit with ulimit -n)" : "");
+    return fmt::format("no socket to be had: {}{}", system_words(error),
+                       descriptors ? " (raise the limit with ulimit -n)" : "");
 }
 
 /// Connecting to a free port of one's own machine can, by chance of the source port, meet oneself.
@@ -47,11 +48,14 @@ bool is_self_connected(int fd) {
 }
 
 /// A TLS server answers plain bytes with an alert record: type 21, version 3.x.
-bool is_tls_alert(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x15' && bytes[1] == '\x03'; }
+bool is_tls_alert(std::string_view bytes) {
+    return bytes.size() >= 2 && bytes[0] == '\x15' && bytes[1] == '\x03';
+}
 
 }  // namespace
 
-Connection::Connection(ConnectionSurroundings& around, ConnectionOwner& owner, const net::Connect& connect)
+Connection::Connection(ConnectionSurroundings& around, ConnectionOwner& owner,
+                       const net::Connect& connect)
     : around_(around),
       owner_(&owner),
       id_(connect.id),
@@ -67,10 +71,12 @@ const base::Result<TlsContext>& ConnectionSurroundings::tls_context() {
     return *tls;
 }
 
-// Connecting -----------------------------------------------------------------------------------------------------------
+// Connecting
+// -------------------------------------------------------------------------------------------------
 
 void Connection::start() {
-    if (auto kept = reuse_ ? around_.pool.take(endpoint_) : std::nullopt) return adopt(std::move(*kept));
+    if (auto kept = reuse_ ? around_.pool.take(endpoint_) : std::nullopt)
+        return adopt(std::move(*kept));
     start_fresh();
 }
 
@@ -78,24 +84,30 @@ void Connection::start_fresh() {
     addresses_ = Resolver::literal(endpoint_.host, endpoint_.port);
     if (!addresses_.empty()) return try_next_address();
     arm(std::min(deadline_, now() + kResolveTimeout), &Connection::on_attempt_timeout);
-    around_.resolver.look_up(endpoint_.host, endpoint_.port, [weak = weak_from_this()](const Lookup& lookup) {
-        const auto self = weak.lock();
-        if (self && self->state_ == State::kConnecting && self->addresses_.empty()) self->on_lookup(lookup);
-    });
+    around_.resolver.look_up(
+        endpoint_.host, endpoint_.port, [weak = weak_from_this()](const Lookup& lookup) {
+            const auto self = weak.lock();
+            if (self && self->state_ == State::kConnecting && self->addresses_.empty())
+                self->on_lookup(lookup);
+        });
 }
 
 void Connection::on_lookup(const Lookup& lookup) {
-    if (lookup.addresses.empty()) return fail(net::ConnectFailure::kResolve, fmt::format("cannot look up {}: {}", endpoint_.host, lookup.trouble));
+    if (lookup.addresses.empty())
+        return fail(net::ConnectFailure::kResolve,
+                    fmt::format("cannot look up {}: {}", endpoint_.host, lookup.trouble));
     addresses_ = lookup.addresses;
     try_next_address();
 }
 
-// Each address of a name gets an equal share of the time that is left, so that a dead IPv6 route does not hide a living
-// IPv4 one. This is one connection being made, not a retry: no address is tried twice.
+// Each address of a name gets an equal share of the time that is left, so that a dead IPv6 route
+// does not hide a living IPv4 one. This is one connection being made, not a retry: no address is
+// tried twice.
 void Connection::try_next_address() {
     if (next_address_ == addresses_.size()) return fail(why_, troubles_);
     const Address& address = addresses_[next_address_++];
-    const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd =
+        ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return fail(net::ConnectFailure::kOther, socket_words(errno));
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -120,7 +132,8 @@ void Connection::try_next_address() {
 
 void Connection::attempt_failed(net::ConnectFailure why, std::string_view words) {
     why_ = why;
-    troubles_ += fmt::format("{}{}: {}", troubles_.empty() ? "" : "; ", addresses_[next_address_ - 1].text(), words);
+    troubles_ += fmt::format("{}{}: {}", troubles_.empty() ? "" : "; ",
+                             addresses_[next_address_ - 1].text(), words);
     abandon_socket();
     if (now() >= deadline_) return fail(why_, troubles_);
     try_next_address();
@@ -145,8 +158,11 @@ void Connection::on_connect_ready() {
 }
 
 void Connection::on_attempt_timeout() {
-    if (state_ == State::kShaking) return fail(net::ConnectFailure::kTimedOut, "the TLS handshake did not finish in time");
-    if (addresses_.empty()) return fail(net::ConnectFailure::kResolve, fmt::format("looking up {} took too long", endpoint_.host));
+    if (state_ == State::kShaking)
+        return fail(net::ConnectFailure::kTimedOut, "the TLS handshake did not finish in time");
+    if (addresses_.empty())
+        return fail(net::ConnectFailure::kResolve,
+                    fmt::format("looking up {} took too long", endpoint_.host));
     attempt_failed(net::ConnectFailure::kTimedOut, "no answer in time");
 }
 
@@ -154,7 +170,9 @@ void Connection::shake() {
     Io io = channel_->handshake();
     switch (io.status) {
         case Io::Status::kDone: return opened();
-        case Io::Status::kEnd: return fail(net::ConnectFailure::kTls, "the server closed the connection during the TLS handshake");
+        case Io::Status::kEnd:
+            return fail(net::ConnectFailure::kTls,
+                        "the server closed the connection during the TLS handshake");
         case Io::Status::kReset: return fail(net::ConnectFailure::kTls, std::move(io.text));
         default: return want(io.status);
     }
@@ -166,7 +184,8 @@ void Connection::opened() {
     if (!std::exchange(connected_told_, true)) deliver(now(), net::Connected{id_});
     if (state_ != State::kOpen) return;
     flush();
-    // TLS may have read the first bytes of the answer along with the handshake: look before waiting.
+    // TLS may have read the first bytes of the answer along with the handshake: look before
+    // waiting.
     if (state_ == State::kOpen) endpoint_.tls ? read_turn() : wait_readable();
 }
 
@@ -175,7 +194,8 @@ void Connection::fail(net::ConnectFailure why, std::string text) {
     close(net::CloseKind::kFin);
 }
 
-// Open -----------------------------------------------------------------------------------------------------------------
+// Open
+// -------------------------------------------------------------------------------------------------
 
 void Connection::send(net::Send send) {
     if (state_ == State::kClosed) return;
@@ -187,8 +207,9 @@ void Connection::send(net::Send send) {
     if (state_ == State::kOpen && !waiting_to_write_) flush();
 }
 
-/// Hands waiting bytes to the kernel. A failed write is not the end: what the peer said before it broke off is still to be
-/// read. The system tells of a reset only once, to whoever comes first; so the write remembers it for the read.
+/// Hands waiting bytes to the kernel. A failed write is not the end: what the peer said before it
+/// broke off is still to be read. The system tells of a reset only once, to whoever comes first; so
+/// the write remembers it for the read.
 void Connection::flush() {
     if (unsent_.empty()) return;
     while (!unsent_.empty()) {
@@ -242,7 +263,8 @@ void Connection::read_turn() {
 }
 
 void Connection::on_bytes(std::string_view bytes, std::int64_t stamp_real_ns) {
-    // A kept connection on which the server speaks before it can have read the request: an answer to somebody else.
+    // A kept connection on which the server speaks before it can have read the request: an answer
+    // to somebody else.
     if (may_send_again()) return send_again();
     if (std::exchange(first_bytes_, false)) {
         speaks_tls_ = !endpoint_.tls && is_tls_alert(bytes);
@@ -290,13 +312,17 @@ void Connection::close(net::CloseKind kind, bool keep) {
     std::exchange(owner_, nullptr)->over(id_);
 }
 
-// Waiting --------------------------------------------------------------------------------------------------------------
+// Waiting
+// -------------------------------------------------------------------------------------------------
 
-void Connection::want(Io::Status status) { status == Io::Status::kWantWrite ? wait_writable() : wait_readable(); }
+void Connection::want(Io::Status status) {
+    status == Io::Status::kWantWrite ? wait_writable() : wait_readable();
+}
 
 void Connection::wait_readable() {
     if (std::exchange(waiting_to_read_, true)) return;
-    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this(), attempt = next_address_](const ErrorCode& error) {
+    socket_.async_wait(Descriptor::wait_read, [self = shared_from_this(),
+                                               attempt = next_address_](const ErrorCode& error) {
         if (attempt != self->next_address_) return;  // of a socket that was given up
         self->waiting_to_read_ = false;
         if (error || self->state_ == State::kClosed) return;
@@ -306,7 +332,8 @@ void Connection::wait_readable() {
 
 void Connection::wait_writable() {
     if (std::exchange(waiting_to_write_, true)) return;
-    socket_.async_wait(Descriptor::wait_write, [self = shared_from_this(), attempt = next_address_](const ErrorCode& error) {
+    socket_.async_wait(Descriptor::wait_write, [self = shared_from_this(),
+                                                attempt = next_address_](const ErrorCode& error) {
         if (attempt != self->next_address_) return;  // of a socket that was given up
         self->waiting_to_write_ = false;
         if (error || self->state_ == State::kClosed) return;
@@ -319,8 +346,10 @@ void Connection::arm(base::Instant at, void (Connection::*then)()) {
     if (!timer_) timer_ = std::make_unique<SteadyTimer>(socket_.get_executor());
     timer_->expires_at(steady(at));
     timer_->async_wait([self = shared_from_this(), then](const ErrorCode& error) {
-        // A timer that was moved may have had its old moment's handler queued already: that one is early.
-        if (error || !self->timer_ || std::chrono::steady_clock::now() < self->timer_->expiry()) return;
+        // A timer that was moved may have had its old moment's handler queued already: that one is
+        // early.
+        if (error || !self->timer_ || std::chrono::steady_clock::now() < self->timer_->expiry())
+            return;
         (*self.*then)();
     });
 }

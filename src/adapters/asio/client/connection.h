@@ -1,6 +1,7 @@
-// One exchange of the client: look up, connect, shake hands, send, read, end. A state machine on one non-blocking socket;
-// it tells its owner net events. Nothing is tried twice, with one exception: on a kept connection (net::Connect::reuse) a
-// server's close may cross the request. If the server's kernel acknowledged no byte of it, nobody can have read it.
+// One exchange of the client: look up, connect, shake hands, send, read, end. A state machine on
+// one non-blocking socket; it tells its owner net events. Nothing is tried twice, with one
+// exception: on a kept connection (net::Connect::reuse) a server's close may cross the request. If
+// the server's kernel acknowledged no byte of it, nobody can have read it.
 #pragma once
 
 #include <array>
@@ -31,7 +32,8 @@ struct ConnectionSurroundings {
     bool kernel_stamps = true;
     StampConverter stamps;
     IdlePool pool{loop.context().get_executor()};
-    std::array<char, net::kReadBytes> buffer{};  ///< one suffices: bytes live only until the part has seen them
+    std::array<char, net::kReadBytes>
+        buffer{};  ///< one suffices: bytes live only until the part has seen them
 };
 
 /// Receives the events of a connection. Events of a connection that was closed do not come.
@@ -102,7 +104,8 @@ private:
     Descriptor socket_;
     std::unique_ptr<Channel> channel_;
     Unsent unsent_;
-    bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false, reset_seen_by_write_ = false, reads_ = true;
+    bool waiting_to_read_ = false, waiting_to_write_ = false, write_broken_ = false,
+         reset_seen_by_write_ = false, reads_ = true;
     bool first_bytes_ = true, speaks_tls_ = false, connected_told_ = false;
 
     // Of a kept connection, until the first byte comes

@@ -1,4 +1,5 @@
-// Of a Connection: how it takes over a kept socket, when it sends a request once more, and how it leaves its socket to the next.
+// Of a Connection: how it takes over a kept socket, when it sends a request once more, and how it
+// leaves its socket to the next.
 #include <utility>
 
 #include "adapters/asio/client/acknowledged.h"
@@ -15,9 +16,12 @@ void Connection::adopt(IdlePool::Kept kept) {
     opened();
 }
 
-/// On a kept connection the server closed, or spoke, and has acknowledged nothing of what was sent on it: that was on its way
-/// already, and the request is still nobody's.
-bool Connection::may_send_again() { return kept_ && first_bytes_ && acknowledged_bytes(socket_.native_handle()) == acknowledged_before_; }
+/// On a kept connection the server closed, or spoke, and has acknowledged nothing of what was sent
+/// on it: that was on its way already, and the request is still nobody's.
+bool Connection::may_send_again() {
+    return kept_ && first_bytes_ &&
+           acknowledged_bytes(socket_.native_handle()) == acknowledged_before_;
+}
 
 void Connection::send_again() {
     abandon_socket();
@@ -25,13 +29,16 @@ void Connection::send_again() {
     state_ = State::kConnecting;
     deadline_ = SystemClock().now() + timeout_;
     unsent_.clear();
-    for (net::Send& send : std::exchange(request_, {})) unsent_.append(std::move(send.bytes), std::move(send.more));
+    for (net::Send& send : std::exchange(request_, {}))
+        unsent_.append(std::move(send.bytes), std::move(send.more));
     start_fresh();
 }
 
-/// True when the socket went to the pool: only one that has nothing left to send, and that was read as it came.
+/// True when the socket went to the pool: only one that has nothing left to send, and that was read
+/// as it came.
 bool Connection::hand_over() {
-    if (!reuse_ || state_ != State::kOpen || !unsent_.empty() || write_broken_ || !reads_) return false;
+    if (!reuse_ || state_ != State::kOpen || !unsent_.empty() || write_broken_ || !reads_)
+        return false;
     state_ = State::kClosed;
     ErrorCode ignored;
     socket_.cancel(ignored);

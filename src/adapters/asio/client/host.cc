@@ -18,7 +18,9 @@ namespace {
 std::optional<net::ConnectionId> connection_of(const net::Event& event) {
     return std::visit(
         [](const auto& what) -> std::optional<net::ConnectionId> {
-            if constexpr (requires { what.id; } && !std::is_same_v<std::decay_t<decltype(what)>, net::TimerFired>) return what.id;
+            if constexpr (requires { what.id; } &&
+                          !std::is_same_v<std::decay_t<decltype(what)>, net::TimerFired>)
+                return what.id;
             return std::nullopt;
         },
         event.what);
@@ -87,11 +89,13 @@ struct Host::State {
     std::vector<std::unique_ptr<Lane>> lanes;
     SteadyTimer timer;
     std::optional<base::Instant> armed;
-    std::shared_ptr<char> alive = std::make_shared<char>();  ///< handlers of the loop check it before they touch the host
+    std::shared_ptr<char> alive =
+        std::make_shared<char>();  ///< handlers of the loop check it before they touch the host
     bool running = false, interrupted = false, abandoned = false;
 };
 
-// Lane: one part --------------------------------------------------------------------------------------------------------
+// Lane: one part
+// -------------------------------------------------------------------------------------------------
 
 void Host::State::Lane::start() {
     started_ = true;
@@ -101,11 +105,13 @@ void Host::State::Lane::start() {
     settle();
 }
 
-/// Bytes that were received are handed on at once: they live only until the call returns. Events that our own actions
-/// raise (a connection refused at once, a send that fitted) wait until the part has returned.
+/// Bytes that were received are handed on at once: they live only until the call returns. Events
+/// that our own actions raise (a connection refused at once, a send that fitted) wait until the
+/// part has returned.
 void Host::State::Lane::deliver(const net::Event& event) {
     if (busy_) {
-        FULLSTOP_ASSERT(!std::holds_alternative<net::Received>(event.what), "reading happens in the loop's own turns");
+        FULLSTOP_ASSERT(!std::holds_alternative<net::Received>(event.what),
+                        "reading happens in the loop's own turns");
         pending_.push_back(event);
         return;
     }
@@ -147,7 +153,8 @@ void Host::State::Lane::close_all() {
 }
 
 void Host::State::Lane::fire_timers(base::Instant now) {
-    // No more than were set when the turn began: a timer that sets itself for "now" must not keep sockets from being read.
+    // No more than were set when the turn began: a timer that sets itself for "now" must not keep
+    // sockets from being read.
     for (std::size_t left = timers_.size(); left > 0; --left) {
         const auto id = timers_.take_due(now);
         if (!id) return;
@@ -164,13 +171,15 @@ void Host::State::Lane::perform(net::Connect& connect) {
 
 void Host::State::Lane::perform(net::Send& send) {
     const auto found = connections_.find(send.id);
-    if (found == connections_.end()) return;  // the peer was faster: its end is on the way to the part
+    if (found == connections_.end())
+        return;  // the peer was faster: its end is on the way to the part
     const auto connection = found->second;
     connection->send(std::move(send));
 }
 
 void Host::State::Lane::perform(net::Close& close) {
-    std::erase_if(pending_, [&](const net::Event& event) { return connection_of(event) == close.id; });
+    std::erase_if(pending_,
+                  [&](const net::Event& event) { return connection_of(event) == close.id; });
     const auto found = connections_.find(close.id);
     if (found == connections_.end()) return;
     const auto connection = found->second;
@@ -178,26 +187,30 @@ void Host::State::Lane::perform(net::Close& close) {
 }
 
 void Host::State::Lane::perform(net::Flow& flow) {
-    if (const auto found = connections_.find(flow.id); found != connections_.end()) found->second->flow(flow.on);
+    if (const auto found = connections_.find(flow.id); found != connections_.end())
+        found->second->flow(flow.on);
 }
 
 void Host::State::Lane::perform(net::SetTimer& set) {
     if (timers_.set(set.id, set.at)) host_.arm_timer();
 }
 
-// All lanes -------------------------------------------------------------------------------------------------------------
+// All lanes
+// -------------------------------------------------------------------------------------------------
 
 void Host::State::arm_timer() {
     std::optional<base::Instant> earliest;
     for (const auto& lane : lanes)
-        if (const auto next = lane->next_timer(); next && (!earliest || *next < *earliest)) earliest = next;
+        if (const auto next = lane->next_timer(); next && (!earliest || *next < *earliest))
+            earliest = next;
     if (!earliest || (armed && *armed <= *earliest)) return;
     armed = earliest;
     timer.expires_at(steady(*earliest));
-    timer.async_wait([this, watch = std::weak_ptr(alive)](const ::boost::system::error_code& error) {
-        if (error || watch.expired()) return;
-        on_timer();
-    });
+    timer.async_wait(
+        [this, watch = std::weak_ptr(alive)](const ::boost::system::error_code& error) {
+            if (error || watch.expired()) return;
+            on_timer();
+        });
 }
 
 void Host::State::on_timer() {
@@ -209,7 +222,8 @@ void Host::State::on_timer() {
 
 void Host::State::check_done() {
     if (!running) return;
-    const bool waiting = std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->holds_up(); });
+    const bool waiting =
+        std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->holds_up(); });
     if (!waiting) loop.stop();
 }
 
@@ -219,16 +233,19 @@ void Host::State::interrupt() {
     for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i]->deliver({now, net::Interrupted{}});
 }
 
-// Host ------------------------------------------------------------------------------------------------------------------
+// Host
+// -------------------------------------------------------------------------------------------------
 
 base::Result<std::unique_ptr<Host>> Host::create(Loop& loop, HostOptions options) {
     std::unique_ptr<Host> host(new Host(loop, std::move(options)));
     if (!host->state_->options.ca_file.empty())
-        if (const auto& tls = host->state_->around.tls_context(); !tls) return std::unexpected(tls.error());
+        if (const auto& tls = host->state_->around.tls_context(); !tls)
+            return std::unexpected(tls.error());
     return host;
 }
 
-Host::Host(Loop& loop, HostOptions options) : state_(std::make_unique<State>(loop, std::move(options))) {}
+Host::Host(Loop& loop, HostOptions options)
+    : state_(std::make_unique<State>(loop, std::move(options))) {}
 
 Host::~Host() {
     state_->running = false;
@@ -244,7 +261,8 @@ void Host::add(net::Part& part, Wait wait) {
 }
 
 void Host::act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide) {
-    const auto lane = std::ranges::find_if(state_->lanes, [&](const auto& each) { return each->is_of(part); });
+    const auto lane =
+        std::ranges::find_if(state_->lanes, [&](const auto& each) { return each->is_of(part); });
     FULLSTOP_ASSERT(lane != state_->lanes.end(), "only a part that was added acts");
     (*lane)->act(decide);
 }

@@ -1,8 +1,9 @@
-// The real client side: runs net::Parts (a probe, its observers) on real sockets, clocks and signals, in one thread.
-// It owns what parts only name: connections, timers, the moment. Faults of peers become events; nothing is retried.
+// The real client side: runs net::Parts (a probe, its observers) on real sockets, clocks and
+// signals, in one thread. It owns what parts only name: connections, timers, the moment. Faults of
+// peers become events; nothing is retried.
 //
-// Event::at never goes back within one connection, but may between connections: a kernel stamp tells when bytes arrived,
-// not when we came to read them.
+// Event::at never goes back within one connection, but may between connections: a kernel stamp
+// tells when bytes arrived, not when we came to read them.
 #pragma once
 
 #include <functional>
@@ -35,19 +36,21 @@ public:
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
 
-    /// `kCompanion`: the host does not wait for this part (a sampler beside a probe); its connections are closed when the
-    /// others are done. A part must outlive the host. Parts added while running start in the loop's next turn.
+    /// `kCompanion`: the host does not wait for this part (a sampler beside a probe); its
+    /// connections are closed when the others are done. A part must outlive the host. Parts added
+    /// while running start in the loop's next turn.
     enum class Wait { kUntilDone, kCompanion };
     void add(net::Part& part, Wait wait = Wait::kUntilDone);
 
-    /// Runs what `part` wants done for a reason of its own (a client came to a gateway). On the loop's thread, once the part
-    /// has started, and not from inside its own calls.
+    /// Runs what `part` wants done for a reason of its own (a client came to a gateway). On the
+    /// loop's thread, once the part has started, and not from inside its own calls.
     void act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide);
 
     /// Starts the parts that were added and runs the loop until those that are waited for are done.
     HostEnd run_until_done();
 
-    /// Every part gets Interrupted, once in the life of the host. What a first SIGINT or SIGTERM does.
+    /// Every part gets Interrupted, once in the life of the host. What a first SIGINT or SIGTERM
+    /// does.
     void interrupt();
 
 private:

@@ -1,4 +1,5 @@
-// The client host against real peers on loopback: each fault of a peer arrives as the event that names it.
+// The client host against real peers on loopback: each fault of a peer arrives as the event that
+// names it.
 #include "adapters/asio/client/host.h"
 
 #include <gmock/gmock.h>
@@ -24,8 +25,11 @@ using ::testing::StartsWith;
 
 constexpr base::Duration kLong = std::chrono::seconds(20);
 
-net::Connect plain(net::ConnectionId id, std::uint16_t port, std::string host = "127.0.0.1", base::Duration timeout = kLong) {
-    return {.id = id, .endpoint = {.host = std::move(host), .port = port, .tls = false}, .timeout = timeout};
+net::Connect plain(net::ConnectionId id, std::uint16_t port, std::string host = "127.0.0.1",
+                   base::Duration timeout = kLong) {
+    return {.id = id,
+            .endpoint = {.host = std::move(host), .port = port, .tls = false},
+            .timeout = timeout};
 }
 
 class HostTest : public ::testing::Test {
@@ -108,10 +112,12 @@ TEST_F(HostTest, AListenerWithAFullBacklogIsAConnectTimeOut) {
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         address.sin_port = htons(full.port());
-        if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) EXPECT_EQ(errno, EINPROGRESS);
+        if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+            EXPECT_EQ(errno, EINPROGRESS);
         fillers.push_back(fd);
     }
-    const Script::Seen seen = exchange(plain(1, full.port(), "127.0.0.1", std::chrono::milliseconds(100)));
+    const Script::Seen seen =
+        exchange(plain(1, full.port(), "127.0.0.1", std::chrono::milliseconds(100)));
     EXPECT_EQ(seen.order, "F");
     EXPECT_EQ(seen.failure, net::ConnectFailure::kTimedOut);
     EXPECT_THAT(seen.text, HasSubstr("no answer in time"));
@@ -131,9 +137,12 @@ TEST_F(HostTest, AStalledServerIsLeftToThePartsOwnTimer) {
         ::close(fd);
     });
     Script script;
-    script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
+    script.on_start = [&](base::Instant, net::Actions& out) {
+        out.push_back(plain(1, peer.port()));
+    };
     script.on_event = [&](const net::Event& event, net::Actions& out) {
-        if (std::holds_alternative<net::Received>(event.what)) out.push_back(net::SetTimer{5, event.at + std::chrono::milliseconds(5)});
+        if (std::holds_alternative<net::Received>(event.what))
+            out.push_back(net::SetTimer{5, event.at + std::chrono::milliseconds(5)});
         if (std::holds_alternative<net::TimerFired>(event.what)) {
             out.push_back(net::Close{1, net::CloseKind::kFin});
             script.finished = true;
@@ -154,7 +163,9 @@ TEST_F(HostTest, APausedConnectionReadsNothingUntilItGoesOnAndLosesNothing) {
     });
     Script script;
     std::size_t when_paused = 0, when_resumed = 0;
-    script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
+    script.on_start = [&](base::Instant, net::Actions& out) {
+        out.push_back(plain(1, peer.port()));
+    };
     script.on_event = [&](const net::Event& event, net::Actions& out) {
         if (std::holds_alternative<net::Received>(event.what) && when_paused == 0) {
             when_paused = script.seen[1].bytes.size();
@@ -206,7 +217,9 @@ TEST_F(HostTest, OurOwnCloseIsSeenByThePeerAsTheKindThatWasAskedFor) {
                 ::close(fd);
             });
             Script script;
-            script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
+            script.on_start = [&](base::Instant, net::Actions& out) {
+                out.push_back(plain(1, peer.port()));
+            };
             script.on_event = [&](const net::Event& event, net::Actions& out) {
                 if (!std::holds_alternative<net::Received>(event.what)) return;
                 out.push_back(net::Close{1, kind});
@@ -222,7 +235,8 @@ TEST_F(HostTest, OurOwnCloseIsSeenByThePeerAsTheKindThatWasAskedFor) {
 }
 
 TEST_F(HostTest, AServerThatAnswersEarlyAndBreaksOffIsReadBeforeTheReset) {
-    // It answers the first byte of a request too large to be taken, as a 413 does, and leaves the rest unread.
+    // It answers the first byte of a request too large to be taken, as a 413 does, and leaves the
+    // rest unread.
     Peer peer(1, [](int fd) {
         char byte = 0;
         EXPECT_EQ(::recv(fd, &byte, 1, 0), 1);
@@ -238,16 +252,19 @@ TEST_F(HostTest, AServerThatAnswersEarlyAndBreaksOffIsReadBeforeTheReset) {
 
 TEST_F(HostTest, EveryByteComesInOrderWhateverTheSizesOfWritesAndReads) {
     std::string all(3 << 20, '\0');
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>((i * 2654435761U) >> 13);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<char>((i * 2654435761U) >> 13);
     Peer peer(1, [&](int fd) {
         receive_until(fd, "\n");
         std::size_t size = 1;
-        for (std::size_t at = 0; at < all.size(); at += size, size = size * 5 % 70001 + 1) send_all(fd, std::string_view(all).substr(at, size));
+        for (std::size_t at = 0; at < all.size(); at += size, size = size * 5 % 70001 + 1)
+            send_all(fd, std::string_view(all).substr(at, size));
         ::close(fd);
     });
     const Script::Seen seen = exchange(plain(1, peer.port()));
     EXPECT_TRUE(seen.bytes == all) << seen.bytes.size() << " bytes of " << all.size();
-    EXPECT_TRUE(std::is_sorted(seen.stamps.begin(), seen.stamps.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
+    EXPECT_TRUE(std::is_sorted(seen.stamps.begin(), seen.stamps.end(),
+                               [](const auto& a, const auto& b) { return a.at < b.at; }));
 }
 
 TEST_F(HostTest, ALongRequestIsSentWholeAndSaysSentOnce) {
@@ -291,8 +308,12 @@ TEST_F(HostTest, PartsKeepTheirNamesApart) {
         ::close(fd);
     });
     Script first, second;
-    first.on_start = [&](base::Instant now, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "first\n"}, net::SetTimer{1, now + kLong}}; };
-    second.on_start = [&](base::Instant now, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "second\n"}, net::SetTimer{1, now}}; };
+    first.on_start = [&](base::Instant now, net::Actions& out) {
+        out = {plain(1, peer.port()), net::Send{1, "first\n"}, net::SetTimer{1, now + kLong}};
+    };
+    second.on_start = [&](base::Instant now, net::Actions& out) {
+        out = {plain(1, peer.port()), net::Send{1, "second\n"}, net::SetTimer{1, now}};
+    };
     first.ends_expected = second.ends_expected = 1;
     auto running = host();
     running->add(first);
@@ -312,10 +333,18 @@ TEST_F(HostTest, ACompanionIsNotWaitedForAndIsClosedWithTheOthers) {
             ::close(fd);
         });
         Script main, companion;
-        companion.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
-        companion.on_event = [&](const net::Event& event, net::Actions&) { main.finished |= std::holds_alternative<net::Received>(event.what); };
-        main.on_start = [](base::Instant now, net::Actions& out) { out.push_back(net::SetTimer{1, now + std::chrono::milliseconds(1)}); };
-        main.on_event = [&](const net::Event& event, net::Actions& out) { out.push_back(net::SetTimer{1, event.at + std::chrono::milliseconds(1)}); };
+        companion.on_start = [&](base::Instant, net::Actions& out) {
+            out.push_back(plain(1, peer.port()));
+        };
+        companion.on_event = [&](const net::Event& event, net::Actions&) {
+            main.finished |= std::holds_alternative<net::Received>(event.what);
+        };
+        main.on_start = [](base::Instant now, net::Actions& out) {
+            out.push_back(net::SetTimer{1, now + std::chrono::milliseconds(1)});
+        };
+        main.on_event = [&](const net::Event& event, net::Actions& out) {
+            out.push_back(net::SetTimer{1, event.at + std::chrono::milliseconds(1)});
+        };
         auto running = host();
         running->add(main);
         running->add(companion, Host::Wait::kCompanion);
@@ -329,11 +358,14 @@ TEST_F(HostTest, TimersFireInOrderOfTheirMomentsNotOfTheirSetting) {
     Script script;
     script.on_start = [](base::Instant now, net::Actions& out) {
         const auto in = [&](int ms) { return now + std::chrono::milliseconds(ms); };
-        out = {net::SetTimer{1, in(6)},  net::SetTimer{2, in(2)}, net::SetTimer{3, in(4)}, net::SetTimer{2, in(8)},  // moved later
-               net::SetTimer{4, in(30)}, net::SetTimer{4, in(1)},                                                    // moved earlier
+        out = {net::SetTimer{1, in(6)},  net::SetTimer{2, in(2)},
+               net::SetTimer{3, in(4)},  net::SetTimer{2, in(8)},  // moved later
+               net::SetTimer{4, in(30)}, net::SetTimer{4, in(1)},  // moved earlier
                net::SetTimer{5, in(3)},  net::CancelTimer{5}};
     };
-    script.on_event = [&](const net::Event&, net::Actions&) { script.finished = script.own.order.size() == 4; };
+    script.on_event = [&](const net::Event&, net::Actions&) {
+        script.finished = script.own.order.size() == 4;
+    };
     auto running = host();
     running->add(script);
     running->run_until_done();
@@ -343,7 +375,9 @@ TEST_F(HostTest, TimersFireInOrderOfTheirMomentsNotOfTheirSetting) {
 TEST_F(HostTest, ATimerInThePastFiresInTheNextTurnAndNeverInside) {
     Script script;
     bool inside = false, nested = false;
-    script.on_start = [](base::Instant now, net::Actions& out) { out.push_back(net::SetTimer{1, now - std::chrono::hours(1)}); };
+    script.on_start = [](base::Instant now, net::Actions& out) {
+        out.push_back(net::SetTimer{1, now - std::chrono::hours(1)});
+    };
     script.on_event = [&](const net::Event& event, net::Actions& out) {
         nested |= std::exchange(inside, true);
         out.push_back(net::SetTimer{1, event.at});
@@ -363,9 +397,12 @@ TEST_F(HostTest, ATimerThatAlwaysSetsItselfForNowKeepsNobodyFromReading) {
         ::close(fd);
     });
     Script script;
-    script.on_start = [&](base::Instant now, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "hello\n"}, net::SetTimer{1, now}}; };
+    script.on_start = [&](base::Instant now, net::Actions& out) {
+        out = {plain(1, peer.port()), net::Send{1, "hello\n"}, net::SetTimer{1, now}};
+    };
     script.on_event = [&](const net::Event& event, net::Actions& out) {
-        if (std::holds_alternative<net::TimerFired>(event.what)) out.push_back(net::SetTimer{1, event.at});
+        if (std::holds_alternative<net::TimerFired>(event.what))
+            out.push_back(net::SetTimer{1, event.at});
     };
     auto running = host();
     running->add(script);
@@ -391,7 +428,9 @@ TEST_F(HostTest, InterruptReachesEveryPartOnceAndTheSecondEndsAtOnce) {
 TEST_F(HostTest, SigtermLetsPartsFinish) {
     Script script;
     script.on_start = [&](base::Instant, net::Actions&) { loop.post([] { raise(SIGTERM); }); };
-    script.on_event = [&](const net::Event& event, net::Actions&) { script.finished = std::holds_alternative<net::Interrupted>(event.what); };
+    script.on_event = [&](const net::Event& event, net::Actions&) {
+        script.finished = std::holds_alternative<net::Interrupted>(event.what);
+    };
     auto running = host();
     running->add(script);
     EXPECT_EQ(running->run_until_done(), HostEnd::kDone);
@@ -410,7 +449,9 @@ TEST_F(HostTest, KernelStampsLieBetweenThePeersSendAndOurReading) {
     });
     Script script;
     std::vector<base::Duration> late;
-    script.on_start = [&](base::Instant, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "\n"}}; };
+    script.on_start = [&](base::Instant, net::Actions& out) {
+        out = {plain(1, peer.port()), net::Send{1, "\n"}};
+    };
     script.on_event = [&](const net::Event& event, net::Actions& out) {
         if (!std::holds_alternative<net::Received>(event.what)) return;
         late.push_back(SystemClock().now() - event.at);
@@ -424,7 +465,8 @@ TEST_F(HostTest, KernelStampsLieBetweenThePeersSendAndOurReading) {
     std::size_t of_kernel = 0;
     for (std::size_t i = 0; i < stamps.size(); ++i) {
         of_kernel += std::get<net::Received>(stamps[i].what).clock == answer::StampClock::kKernel;
-        EXPECT_GE(stamps[i].at, before_send[i] - std::chrono::microseconds(20)) << "event " << i;  // the doubt of two clocks
+        EXPECT_GE(stamps[i].at, before_send[i] - std::chrono::microseconds(20))
+            << "event " << i;  // the doubt of two clocks
         EXPECT_GE(late[i], base::Duration::zero()) << "a stamp is never later than the user's own";
     }
     EXPECT_EQ(of_kernel, stamps.size()) << "loopback stamps every segment";
@@ -436,12 +478,15 @@ TEST_F(HostTest, WithoutKernelStampsEveryMomentSaysSo) {
         ::close(fd);
     });
     Script script;
-    script.on_start = [&](base::Instant, net::Actions& out) { out = {plain(1, peer.port()), net::Send{1, "\n"}}; };
+    script.on_start = [&](base::Instant, net::Actions& out) {
+        out = {plain(1, peer.port()), net::Send{1, "\n"}};
+    };
     auto running = host({.ca_file = {}, .kernel_stamps = false});
     running->add(script);
     running->run_until_done();
     ASSERT_FALSE(script.seen[1].stamps.empty());
-    EXPECT_EQ(std::get<net::Received>(script.seen[1].stamps[0].what).clock, answer::StampClock::kUserSpace);
+    EXPECT_EQ(std::get<net::Received>(script.seen[1].stamps[0].what).clock,
+              answer::StampClock::kUserSpace);
 }
 
 TEST_F(HostTest, WhicheverDescriptorIsMissingTheConnectionFailsWithTheRemedy) {
@@ -459,7 +504,9 @@ TEST_F(HostTest, WhicheverDescriptorIsMissingTheConnectionFailsWithTheRemedy) {
         tight.rlim_cur = static_cast<rlim_t>(next + spare);
         ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
         Script script;
-        script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, listener.port())); };
+        script.on_start = [&](base::Instant, net::Actions& out) {
+            out.push_back(plain(1, listener.port()));
+        };
         script.on_event = [&](const net::Event&, net::Actions&) { script.finished = true; };
         running->add(script);
         running->run_until_done();
@@ -482,8 +529,12 @@ TEST_F(HostTest, AHostThatGoesAwayMidStreamLeavesTheLoopUsable) {
     });
     for (int round = 0; round < 2; ++round) {
         Script script;
-        script.on_start = [&](base::Instant, net::Actions& out) { out.push_back(plain(1, peer.port())); };
-        script.on_event = [&](const net::Event& event, net::Actions&) { script.finished = std::holds_alternative<net::Received>(event.what); };
+        script.on_start = [&](base::Instant, net::Actions& out) {
+            out.push_back(plain(1, peer.port()));
+        };
+        script.on_event = [&](const net::Event& event, net::Actions&) {
+            script.finished = std::holds_alternative<net::Received>(event.what);
+        };
         auto running = host();
         running->add(script);
         EXPECT_EQ(running->run_until_done(), HostEnd::kDone);

@@ -17,20 +17,24 @@ namespace {
 bool is_quiet(IdlePool::Kept& kept) {
     if (kept.channel->holds_bytes()) return false;
     char byte = 0;
-    return ::recv(kept.socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return ::recv(kept.socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 }  // namespace
 
 void IdlePool::put(const net::Endpoint& endpoint, Kept kept) {
     if (entries_.size() >= kMaxIdleConnections) drop(entries_.begin());
-    entries_.push_back({.endpoint = endpoint, .kept = std::move(kept), .since = SystemClock().now()});
+    entries_.push_back(
+        {.endpoint = endpoint, .kept = std::move(kept), .since = SystemClock().now()});
     arm();
 }
 
 std::optional<IdlePool::Kept> IdlePool::take(const net::Endpoint& endpoint) {
     const base::Instant now = SystemClock().now();
-    const auto usable = [&](const Entry& entry) { return entry.endpoint == endpoint && now - entry.since >= kReuseAfter; };
+    const auto usable = [&](const Entry& entry) {
+        return entry.endpoint == endpoint && now - entry.since >= kReuseAfter;
+    };
     while (true) {
         const auto found = std::find_if(entries_.rbegin(), entries_.rend(), usable);
         if (found == entries_.rend()) return std::nullopt;
@@ -60,7 +64,8 @@ void IdlePool::arm() {
 void IdlePool::sweep() {
     armed_ = false;
     const base::Instant now = SystemClock().now();
-    while (!entries_.empty() && now - entries_.front().since >= kIdleUpstreamTimeout) drop(entries_.begin());
+    while (!entries_.empty() && now - entries_.front().since >= kIdleUpstreamTimeout)
+        drop(entries_.begin());
     arm();
 }
 

@@ -1,7 +1,7 @@
-// Connections to servers that carried a whole exchange and may carry another one, for parts that ask for it
-// (net::Connect::reuse). Newest first, so that the others come to their time limit, but none that has just become idle: its
-// server may be about to close it. A kept connection is looked at when it is wanted: one whose server has closed it, or said
-// something unasked, is dropped.
+// Connections to servers that carried a whole exchange and may carry another one, for parts that
+// ask for it (net::Connect::reuse). Newest first, so that the others come to their time limit, but
+// none that has just become idle: its server may be about to close it. A kept connection is looked
+// at when it is wanted: one whose server has closed it, or said something unasked, is dropped.
 #pragma once
 
 #include <deque>

@@ -71,13 +71,15 @@ struct Resolver::State {
         std::uint16_t port;
         std::function<void(const Lookup&)> done;
     };
-    // Threads of lookups may outlive the resolver and the loop: they find `loop` empty then, under the lock.
+    // Threads of lookups may outlive the resolver and the loop: they find `loop` empty then, under
+    // the lock.
     std::mutex lock;
     Loop* loop = nullptr;
     std::map<std::string, std::vector<Asking>> asking;  // loop thread only
 
     void answer(const std::string& host, const Lookup& lookup) {
-        for (Asking& asked : std::exchange(asking[host], {})) asked.done(on_port(lookup, asked.port));
+        for (Asking& asked : std::exchange(asking[host], {}))
+            asked.done(on_port(lookup, asked.port));
         asking.erase(host);
     }
 };
@@ -92,13 +94,17 @@ Resolver::~Resolver() {
 
 std::vector<Address> Resolver::literal(const std::string& host, std::uint16_t port) {
     const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-    const Lookup lookup = ask_system(bracketed ? host.substr(1, host.size() - 2) : host, AI_NUMERICHOST);
+    const Lookup lookup =
+        ask_system(bracketed ? host.substr(1, host.size() - 2) : host, AI_NUMERICHOST);
     return on_port(lookup, port).addresses;
 }
 
-Lookup Resolver::look_up_now(const std::string& host, std::uint16_t port) { return on_port(ask_system(host, AI_PASSIVE), port); }
+Lookup Resolver::look_up_now(const std::string& host, std::uint16_t port) {
+    return on_port(ask_system(host, AI_PASSIVE), port);
+}
 
-void Resolver::look_up(const std::string& host, std::uint16_t port, std::function<void(const Lookup&)> done) {
+void Resolver::look_up(const std::string& host, std::uint16_t port,
+                       std::function<void(const Lookup&)> done) {
     std::vector<State::Asking>& waiting = state_->asking[host];
     waiting.push_back({.port = port, .done = std::move(done)});
     if (waiting.size() > 1) return;
@@ -111,7 +117,9 @@ void Resolver::look_up(const std::string& host, std::uint16_t port, std::functio
     try {
         std::thread(work).detach();
     } catch (const std::system_error& error) {
-        state_->loop->post([state = state_, host, words = std::string(error.what())] { state->answer(host, {.addresses = {}, .trouble = words}); });
+        state_->loop->post([state = state_, host, words = std::string(error.what())] {
+            state->answer(host, {.addresses = {}, .trouble = words});
+        });
     }
 }
 

@@ -1,6 +1,7 @@
-// Host name -> addresses, with a time limit of its own. getaddrinfo cannot be cancelled, so each name is looked up on a
-// thread of its own that nobody waits for: a hung name server delays neither other names nor the end of the program.
-// Lookups of a name already being looked up join it; so threads are bounded by the number of distinct names.
+// Host name -> addresses, with a time limit of its own. getaddrinfo cannot be cancelled, so each
+// name is looked up on a thread of its own that nobody waits for: a hung name server delays neither
+// other names nor the end of the program. Lookups of a name already being looked up join it; so
+// threads are bounded by the number of distinct names.
 #pragma once
 
 #include <netinet/in.h>
@@ -36,8 +37,10 @@ public:
     static std::vector<Address> literal(const std::string& host, std::uint16_t port);
     /// Waits for the answer: for a server's own address, before anything runs.
     static Lookup look_up_now(const std::string& host, std::uint16_t port);
-    /// `done` is called on the loop, unless the resolver is gone by then. The caller keeps the time limit.
-    void look_up(const std::string& host, std::uint16_t port, std::function<void(const Lookup&)> done);
+    /// `done` is called on the loop, unless the resolver is gone by then. The caller keeps the time
+    /// limit.
+    void look_up(const std::string& host, std::uint16_t port,
+                 std::function<void(const Lookup&)> done);
 
 private:
     struct State;

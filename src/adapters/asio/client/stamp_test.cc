@@ -1,4 +1,5 @@
-// Kernel stamps on the monotonic line, with clocks of the test's own: steps of the wall clock must never move a stamp.
+// Kernel stamps on the monotonic line, with clocks of the test's own: steps of the wall clock must
+// never move a stamp.
 #include "adapters/asio/client/stamp.h"
 
 #include <gtest/gtest.h>
@@ -15,13 +16,15 @@ constexpr std::int64_t kWall = 1'800'000'000'000'000'000;
 
 /// Both clocks at `mono`, the wall clock set ahead by `step`.
 ClockPair at(base::Duration mono, base::Duration step = 0ns) {
-    return {.monotonic = base::Instant(mono), .real_ns = kWall + (mono + step).count(), .doubt = 100ns};
+    return {
+        .monotonic = base::Instant(mono), .real_ns = kWall + (mono + step).count(), .doubt = 100ns};
 }
 
 TEST(StampTest, AStampKeepsItsDistanceFromTheReading) {
     StampConverter converter;
     converter.note(at(1s));
-    EXPECT_EQ(converter.convert(kWall + base::Duration(2s).count(), at(2s + 30us)), base::Instant(2s));
+    EXPECT_EQ(converter.convert(kWall + base::Duration(2s).count(), at(2s + 30us)),
+              base::Instant(2s));
 }
 
 TEST(StampTest, AStampBeforeTheFirstReadingIsRefused) {
@@ -30,27 +33,36 @@ TEST(StampTest, AStampBeforeTheFirstReadingIsRefused) {
 }
 
 TEST(StampTest, AStampThatAStepMayHaveMovedIsRefusedAndTheNextIsGoodAgain) {
-    for (const base::Duration step : {base::Duration(-1h), base::Duration(-1ms), base::Duration(1ms), base::Duration(1h)}) {
+    for (const base::Duration step :
+         {base::Duration(-1h), base::Duration(-1ms), base::Duration(1ms), base::Duration(1h)}) {
         StampConverter converter;
         converter.note(at(1s));
-        // Stamped at 1.0 s, then the wall clock steps, then read: the offset differs from that of the last reading.
-        EXPECT_EQ(converter.convert(kWall + base::Duration(1s).count(), at(1s + 100us, step)), std::nullopt);
-        EXPECT_EQ(converter.convert(kWall + (base::Duration(2s) + step).count(), at(2s + 10us, step)), base::Instant(2s));
+        // Stamped at 1.0 s, then the wall clock steps, then read: the offset differs from that of
+        // the last reading.
+        EXPECT_EQ(converter.convert(kWall + base::Duration(1s).count(), at(1s + 100us, step)),
+                  std::nullopt);
+        EXPECT_EQ(
+            converter.convert(kWall + (base::Duration(2s) + step).count(), at(2s + 10us, step)),
+            base::Instant(2s));
     }
 }
 
 TEST(StampTest, AStampIsNeverLaterThanItsReading) {
     StampConverter converter;
     converter.note(at(1s));
-    EXPECT_EQ(converter.convert(at(2s).real_ns + 90, at(2s)), base::Instant(2s)) << "within the doubt of the reading";
-    EXPECT_EQ(converter.convert(at(2s).real_ns + 1'000'000, at(2s)), std::nullopt) << "beyond it, something is wrong";
+    EXPECT_EQ(converter.convert(at(2s).real_ns + 90, at(2s)), base::Instant(2s))
+        << "within the doubt of the reading";
+    EXPECT_EQ(converter.convert(at(2s).real_ns + 1'000'000, at(2s)), std::nullopt)
+        << "beyond it, something is wrong";
 }
 
 TEST(StampTest, TheSlewOfTimeKeepingIsNoStep) {
     StampConverter converter;
     for (int second = 1; second < 100; ++second) {
         const base::Duration slewed = base::Duration(second * 100'000);  // 100 parts per million
-        const auto stamp = converter.convert((at(std::chrono::seconds(second), slewed)).real_ns - 1000, at(std::chrono::seconds(second), slewed));
+        const auto stamp =
+            converter.convert((at(std::chrono::seconds(second), slewed)).real_ns - 1000,
+                              at(std::chrono::seconds(second), slewed));
         if (second > 1) EXPECT_TRUE(stamp.has_value()) << second;
     }
 }
@@ -61,7 +73,8 @@ TEST(StampTest, BothRealClocksAreReadCloseTogether) {
     EXPECT_GE(pair.doubt, 0ns);
 }
 
-/// A place that stays behind its timer would be due for ever, and the host would wake for it without end.
+/// A place that stays behind its timer would be due for ever, and the host would wake for it
+/// without end.
 TEST(TimerTableTest, WithoutATimerThereIsNothingToWaitFor) {
     const auto at = [](int s) { return base::Instant(std::chrono::seconds(s)); };
     TimerTable table;
@@ -84,7 +97,8 @@ TEST(TimerTableTest, BehavesAsAPlainMapOfMomentsWhateverIsSetMovedAndCancelled) 
         TimerTable table;
         std::map<std::uint64_t, base::Instant> plain;
         const auto steps = *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, int>>>(
-            rc::gen::tuple(rc::gen::inRange(0, 3), rc::gen::inRange<std::uint64_t>(0, 6), rc::gen::inRange(0, 50)));
+            rc::gen::tuple(rc::gen::inRange(0, 3), rc::gen::inRange<std::uint64_t>(0, 6),
+                           rc::gen::inRange(0, 50)));
         for (const auto& [what, key, moment] : steps) {
             const base::Instant instant{base::Duration(moment)};
             if (what == 0) {
@@ -101,8 +115,11 @@ TEST(TimerTableTest, BehavesAsAPlainMapOfMomentsWhateverIsSetMovedAndCancelled) 
                 std::erase_if(plain, [&](const auto& entry) { return entry.second <= instant; });
                 RC_ASSERT(due == expected);
             }
-            const auto earliest = std::min_element(plain.begin(), plain.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-            if (earliest != plain.end()) RC_ASSERT(table.next().has_value() && *table.next() <= earliest->second);
+            const auto earliest =
+                std::min_element(plain.begin(), plain.end(),
+                                 [](const auto& a, const auto& b) { return a.second < b.second; });
+            if (earliest != plain.end())
+                RC_ASSERT(table.next().has_value() && *table.next() <= earliest->second);
         }
     });
 }

@@ -1,5 +1,6 @@
-// Timers of all parts behind one timer of the loop. Parts move a silence timer with every event they receive, so moving
-// one later is a store into a map: the old place in the heap is looked at when its time comes, and passed on.
+// Timers of all parts behind one timer of the loop. Parts move a silence timer with every event
+// they receive, so moving one later is a store into a map: the old place in the heap is looked at
+// when its time comes, and passed on.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +48,15 @@ public:
             const Place place = heap_.top();
             heap_.pop();
             const auto found = entries_.find(place.key);
-            if (found == entries_.end() || found->second.queued != place.at) continue;  // cancelled, or moved to an earlier place
+            if (found == entries_.end() || found->second.queued != place.at)
+                continue;  // cancelled, or moved to an earlier place
             if (found->second.at == place.at) {
                 entries_.erase(found);
                 forget_places();
                 return place.key;
             }
-            // Moved later: back into the heap even when it is due as well, so that late timers still fire in order.
+            // Moved later: back into the heap even when it is due as well, so that late timers
+            // still fire in order.
             found->second.queued = found->second.at;
             heap_.push({found->second.at, place.key});
         }
@@ -61,7 +64,8 @@ public:
     }
 
 private:
-    /// Places of cancelled timers are dropped in bulk once they outnumber the living ones by this much.
+    /// Places of cancelled timers are dropped in bulk once they outnumber the living ones by this
+    /// much.
     static constexpr std::size_t kStalePlaces = 1024;
 
     struct Entry {
@@ -75,7 +79,8 @@ private:
     };
     using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
 
-    /// Without a timer no place counts. (One that stayed would be due for ever: who waits for next() would spin.)
+    /// Without a timer no place counts. (One that stayed would be due for ever: who waits for
+    /// next() would spin.)
     void forget_places() {
         if (entries_.empty()) heap_ = Heap();
     }

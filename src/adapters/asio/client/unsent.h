@@ -1,5 +1,6 @@
-// Bytes for a peer that the kernel has not taken yet: appended at one end, consumed at the other, without growing by what
-// is already gone. A large body may be shared with who has it: it is not copied.
+// Bytes for a peer that the kernel has not taken yet: appended at one end, consumed at the other,
+// without growing by what is already gone. A large body may be shared with who has it: it is not
+// copied.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,9 @@ namespace fullstop::adapters::asio {
 class Unsent {
 public:
     /// What may be written next; not everything while a shared body follows.
-    std::string_view view() const { return taken_ < bytes_.size() ? std::string_view(bytes_).substr(taken_) : shared(); }
+    std::string_view view() const {
+        return taken_ < bytes_.size() ? std::string_view(bytes_).substr(taken_) : shared();
+    }
     std::size_t size() const { return bytes_.size() - taken_ + shared().size(); }
     bool empty() const { return size() == 0; }
 
@@ -47,7 +50,9 @@ public:
     }
 
 private:
-    std::string_view shared() const { return shared_ ? std::string_view(*shared_).substr(shared_taken_) : std::string_view(); }
+    std::string_view shared() const {
+        return shared_ ? std::string_view(*shared_).substr(shared_taken_) : std::string_view();
+    }
     void forget_shared() {
         shared_.reset();
         shared_taken_ = 0;

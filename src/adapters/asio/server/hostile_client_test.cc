@@ -1,4 +1,5 @@
-// Clients that mean harm: requests that two readers understand differently, heads that never end, connections that only wait.
+// Clients that mean harm: requests that two readers understand differently, heads that never end,
+// connections that only wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,11 +75,14 @@ TEST(HostileRequest, WhatTwoReadersMayUnderstandDifferentlyIsRefused) {
         {"Transfer-Encoding: chunked\r\n\r\n2;\nxx\r\n{}\r\n0\r\n\r\n", 400},
         {"Transfer-Encoding: chunked\r\n\r\n2;" + std::string(5000, 'a'), 431},
         {"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: " + std::string(5000, 'a'), 431},
-        {"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 200},  // the same said twice is allowed (RFC 9110 8.6)
+        {"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+         200},  // the same said twice is allowed (RFC 9110 8.6)
         {"Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n", 200},
         {"Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
     };
-    for (const auto& each : cases) EXPECT_EQ(status_of(std::string(kPost) + each.rest), each.status) << each.rest.substr(0, 200);
+    for (const auto& each : cases)
+        EXPECT_EQ(status_of(std::string(kPost) + each.rest), each.status)
+            << each.rest.substr(0, 200);
     EXPECT_EQ(status_of("POST /x HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"), 200);
     EXPECT_EQ(status_of("POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
 }
@@ -101,21 +105,28 @@ TEST(HostileRequest, TheJudgementDoesNotDependOnThePieces) {
                 RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
                 std::string bytes = request.substr(0, first);
                 auto status = read(reader, bytes);
-                if (status == RequestReader::Status::kMore) status = read(reader, bytes.append(request, first, second - first));
-                if (status == RequestReader::Status::kMore) status = read(reader, bytes.append(request, second));
-                const int got = status == RequestReader::Status::kRefused ? reader.refusal_status() : status == RequestReader::Status::kWhole ? 200 : 100;
-                ASSERT_EQ(got, each.status) << each.rest << " cut at " << first << " and " << second;
+                if (status == RequestReader::Status::kMore)
+                    status = read(reader, bytes.append(request, first, second - first));
+                if (status == RequestReader::Status::kMore)
+                    status = read(reader, bytes.append(request, second));
+                const int got = status == RequestReader::Status::kRefused ? reader.refusal_status()
+                                : status == RequestReader::Status::kWhole ? 200
+                                                                          : 100;
+                ASSERT_EQ(got, each.status)
+                    << each.rest << " cut at " << first << " and " << second;
             }
     }
 }
 
 TEST(HostileRequest, AnEndlessTrailerOrChunkHeadIsBounded) {
-    for (const std::string begin : {"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: ", "Transfer-Encoding: chunked\r\n\r\n2;"}) {
+    for (const std::string begin : {"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: ",
+                                    "Transfer-Encoding: chunked\r\n\r\n2;"}) {
         RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
         std::string bytes = std::string(kPost) + begin;
         auto status = read(reader, bytes);
         int pieces = 0;
-        for (; status == RequestReader::Status::kMore && pieces < 1000; ++pieces) status = read(reader, bytes.append(100, 'a'));
+        for (; status == RequestReader::Status::kMore && pieces < 1000; ++pieces)
+            status = read(reader, bytes.append(100, 'a'));
         EXPECT_EQ(status, RequestReader::Status::kRefused);
         EXPECT_LT(pieces, 50);
     }
@@ -123,7 +134,10 @@ TEST(HostileRequest, AnEndlessTrailerOrChunkHeadIsBounded) {
 
 TEST(HostileRequest, ATrailerIsNoHeader) {
     RequestReader reader({.head_bytes = 4096, .body_bytes = 4096});
-    std::string bytes = std::string(kPost) + "X-A: head\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nAuthorization: stolen\r\nX-A: trailer\r\n\r\n";
+    std::string bytes =
+        std::string(kPost) +
+        "X-A: head\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nAuthorization: "
+        "stolen\r\nX-A: trailer\r\n\r\n";
     ASSERT_EQ(read(reader, bytes), RequestReader::Status::kWhole);
     auto request = reader.take();
     EXPECT_EQ(request.headers.count("authorization"), 0U);
@@ -135,7 +149,8 @@ TEST(HostileRequest, ATrailerIsNoHeader) {
 class Prompt final : public net::Service {
 public:
     void request(base::Instant, net::ServiceRequest request, net::ServiceActions& out) override {
-        out.emplace_back(net::ServiceSend{request.id, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"});
+        out.emplace_back(
+            net::ServiceSend{request.id, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"});
         out.emplace_back(net::ServiceClose{request.id, net::CloseKind::kFin, true});
     }
     void client_left(base::Instant, net::ConnectionId, net::ServiceActions&) override {}
@@ -144,7 +159,8 @@ public:
 
 class HostileClient : public ::testing::Test {
 protected:
-    void listen(std::size_t max_connections, base::Duration request_timeout, std::size_t memory_limit = net::kMaxHeldBytes) {
+    void listen(std::size_t max_connections, base::Duration request_timeout,
+                std::size_t memory_limit = net::kMaxHeldBytes) {
         ServerOptions options;
         memory = std::make_unique<net::MemoryBudget>(memory_limit);
         options.memory = memory.get();
@@ -198,7 +214,8 @@ constexpr std::size_t kMiB = 1024 * 1024;
 /// A request that never comes whole.
 int begin_large(std::uint16_t port, std::size_t bytes) {
     const int fd = connect_to(port);
-    send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n" + std::string(bytes, 'x'));
+    send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n" +
+                     std::string(bytes, 'x'));
     return fd;
 }
 
@@ -207,22 +224,27 @@ TEST_F(HostileClient, WhoHoldsMuchAndDoesNotMoveGoesAndNewcomersGetIn) {
     run([&] {
         std::vector<int> holders;
         for (int i = 0; i < 3; ++i) holders.push_back(begin_large(server->port(), 4 * kMiB - 200));
-        while (held() < 3 * (4 * kMiB - 200)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        while (held() < 3 * (4 * kMiB - 200))
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
         std::this_thread::sleep_for(net::kIdleHold);
         const int fd = connect_to(server->port());
-        send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'));
-        EXPECT_THAT(receive_until(fd, "ok"), StartsWith("HTTP/1.1 200")) << "though it is large itself";
+        send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" +
+                         std::string(1'000'000, 'x'));
+        EXPECT_THAT(receive_until(fd, "ok"), StartsWith("HTTP/1.1 200"))
+            << "though it is large itself";
         EXPECT_THAT(ask(fd), StartsWith("HTTP/1.1 200"));
         const std::string refused = receive_all(holders.back());
         EXPECT_THAT(refused, StartsWith("HTTP/1.1 503"));
         EXPECT_THAT(refused, HasSubstr("Retry-After: 1\r\n"));
         send_all(holders.front(), std::string(8'000'000 - (4 * kMiB - 200), 'x'));
-        EXPECT_THAT(receive_until(holders.front(), "ok"), StartsWith("HTTP/1.1 200")) << "and who moves again may finish";
+        EXPECT_THAT(receive_until(holders.front(), "ok"), StartsWith("HTTP/1.1 200"))
+            << "and who moves again may finish";
         for (const int each : holders) ::close(each);
         ::close(fd);
     });
     EXPECT_GE(memory->dropped(), 1U);
-    EXPECT_LE(memory->held(), 4 * kMiB) << "of the one that still waits; what was answered or refused is not counted";
+    EXPECT_LE(memory->held(), 4 * kMiB)
+        << "of the one that still waits; what was answered or refused is not counted";
 }
 
 TEST_F(HostileClient, ABodyThatWillNotFitIsNotReadAndSmallRequestsStillAre) {
@@ -233,11 +255,15 @@ TEST_F(HostileClient, ABodyThatWillNotFitIsNotReadAndSmallRequestsStillAre) {
         const int fd = begin_large(server->port(), 0);
         EXPECT_THAT(receive_all(fd), StartsWith("HTTP/1.1 503"));
         const int small = connect_to(server->port());
-        send_all(small, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'x'));
+        send_all(small, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n" +
+                            std::string(60'000, 'x'));
         EXPECT_THAT(receive_until(small, "ok"), StartsWith("HTTP/1.1 200"));
         const int in_chunks = connect_to(server->port());
-        send_all(in_chunks, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n500000\r\n" + std::string(kMiB, 'x'));
-        EXPECT_THAT(receive_all(in_chunks), StartsWith("HTTP/1.1 503")) << "nor one that did not say how long it is";
+        send_all(in_chunks,
+                 "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n500000\r\n" +
+                     std::string(kMiB, 'x'));
+        EXPECT_THAT(receive_all(in_chunks), StartsWith("HTTP/1.1 503"))
+            << "nor one that did not say how long it is";
         for (const int each : {fd, small, in_chunks}) ::close(each);
     });
 }
@@ -262,7 +288,8 @@ TEST_F(HostileClient, NobodyIsKeptOutByConnectionsThatOnlyWait) {
         std::vector<int> waiting;
         for (int i = 0; i < 60; ++i) {
             const int fd = connect_to(server->port());
-            if (i % 2 != 0) send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
+            if (i % 2 != 0)
+                send_all(fd, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
             waiting.push_back(fd);
         }
         const int fd = connect_to(server->port());

@@ -18,21 +18,30 @@
 namespace fullstop::adapters::asio {
 namespace {
 
-/// As much as the kernel allows (net.core.somaxconn): a probe opens all its connections in one moment.
+/// As much as the kernel allows (net.core.somaxconn): a probe opens all its connections in one
+/// moment.
 constexpr int kBacklog = 4096;
 
 base::Error listen_error(int error, const ServerOptions& options) {
     const std::string where = fmt::format("{}:{}", options.host, options.port);
-    const auto usage = [](std::string message, std::string hint) { return base::Error{base::ErrorKind::kUsage, std::move(message), std::move(hint)}; };
+    const auto usage = [](std::string message, std::string hint) {
+        return base::Error{base::ErrorKind::kUsage, std::move(message), std::move(hint)};
+    };
     switch (error) {
         case EADDRINUSE:
-            return usage(fmt::format("cannot listen on {}: the port is taken", where), "choose another port, or 0 to let the system pick a free one");
+            return usage(fmt::format("cannot listen on {}: the port is taken", where),
+                         "choose another port, or 0 to let the system pick a free one");
         case EACCES:
-        case EPERM: return usage(fmt::format("cannot listen on {}: not permitted", where), "ports below 1024 need privileges; choose a higher one");
+        case EPERM:
+            return usage(fmt::format("cannot listen on {}: not permitted", where),
+                         "ports below 1024 need privileges; choose a higher one");
         case EADDRNOTAVAIL:
-            return usage(fmt::format("cannot listen on {}: this machine has no such address", where),
-                         "127.0.0.1 serves this machine only, 0.0.0.0 all networks");
-        default: return {base::ErrorKind::kInternal, fmt::format("cannot listen on {}: {}", where, system_words(error)), ""};
+            return usage(
+                fmt::format("cannot listen on {}: this machine has no such address", where),
+                "127.0.0.1 serves this machine only, 0.0.0.0 all networks");
+        default:
+            return {base::ErrorKind::kInternal,
+                    fmt::format("cannot listen on {}: {}", where, system_words(error)), ""};
     }
 }
 
@@ -41,9 +50,12 @@ base::Error listen_error(int error, const ServerOptions& options) {
 base::Result<int> open_listener(const ServerOptions& options) {
     const Lookup lookup = Resolver::look_up_now(options.host, options.port);
     if (lookup.addresses.empty())
-        return base::usage_error(fmt::format("cannot listen on {}: {}", options.host, lookup.trouble), "give an address of this machine");
+        return base::usage_error(
+            fmt::format("cannot listen on {}: {}", options.host, lookup.trouble),
+            "give an address of this machine");
     const Address& address = lookup.addresses.front();
-    const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd =
+        ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return std::unexpected(listen_error(errno, options));
     const int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -63,8 +75,10 @@ std::uint16_t port_of(int fd) {
 
 std::size_t connections_for_descriptors() {
     rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMaxServedConnections;
-    return std::max<std::size_t>(limit.rlim_cur, kReservedDescriptors + 2) / 2 - kReservedDescriptors / 2;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return kMaxServedConnections;
+    return std::max<std::size_t>(limit.rlim_cur, kReservedDescriptors + 2) / 2 -
+           kReservedDescriptors / 2;
 }
 
 }  // namespace fullstop::adapters::asio

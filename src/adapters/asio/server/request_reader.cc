@@ -40,10 +40,15 @@ std::string lower(std::string_view text) {
 }
 
 /// What of `bytes`, which begin somewhere in a head, still belongs to it.
-std::string_view rest_of_head(std::string_view bytes) { return bytes.starts_with("\r\n") ? "" : bytes.substr(0, bytes.find("\r\n\r\n")); }
+std::string_view rest_of_head(std::string_view bytes) {
+    return bytes.starts_with("\r\n") ? "" : bytes.substr(0, bytes.find("\r\n\r\n"));
+}
 
 /// A field that goes on in a next line (obs-fold). Servers disagree on what it then says.
-bool has_folded_line(std::string_view head) { return head.find("\r\n ") != std::string_view::npos || head.find("\r\n\t") != std::string_view::npos; }
+bool has_folded_line(std::string_view head) {
+    return head.find("\r\n ") != std::string_view::npos ||
+           head.find("\r\n\t") != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -52,7 +57,8 @@ RequestReader::~RequestReader() = default;
 
 void RequestReader::next() {
     state_ = std::make_unique<State>();
-    state_->parser.eager(false);  // it stops behind the head, which is looked at before anything else is believed
+    state_->parser.eager(
+        false);  // it stops behind the head, which is looked at before anything else is believed
     // Beast counts the start line to the head as well; its type for the limit is 32 bits wide.
     state_->parser.header_limit(static_cast<std::uint32_t>(limits_.head_bytes));
     state_->parser.body_limit(limits_.body_bytes);
@@ -60,20 +66,28 @@ void RequestReader::next() {
 
 RequestReader::Status RequestReader::read(std::string& bytes) {
     // Beast may take a head in several parts, but each field as a whole.
-    if (!state_->parser.is_header_done()) state_->folded = state_->folded || has_folded_line(rest_of_head(bytes));
+    if (!state_->parser.is_header_done())
+        state_->folded = state_->folded || has_folded_line(rest_of_head(bytes));
     ErrorCode error;
     std::size_t taken = 0;
     while (taken < bytes.size() && !state_->parser.is_done()) {
-        const std::size_t some = state_->parser.put(::boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
+        const std::size_t some = state_->parser.put(
+            ::boost::asio::buffer(bytes.data() + taken, bytes.size() - taken), error);
         taken += some;
         if (error || (state_->parser.is_header_done() && !state_->head_seen)) break;
     }
     bytes.erase(0, taken);
     if (error == http::error::need_more) error = {};
-    if (!error && !state_->parser.is_done() && bytes.size() > limits_.head_bytes) error = http::error::header_limit;
-    if (error == http::error::header_limit) return refuse(431, fmt::format("the request head is longer than {} bytes", limits_.head_bytes));
-    if (error == http::error::body_limit) return refuse(413, fmt::format("the request body is longer than {} bytes", limits_.body_bytes));
-    if (error) return refuse(400, fmt::format("this is not an HTTP/1.1 request: {}", error.message()));
+    if (!error && !state_->parser.is_done() && bytes.size() > limits_.head_bytes)
+        error = http::error::header_limit;
+    if (error == http::error::header_limit)
+        return refuse(431,
+                      fmt::format("the request head is longer than {} bytes", limits_.head_bytes));
+    if (error == http::error::body_limit)
+        return refuse(413,
+                      fmt::format("the request body is longer than {} bytes", limits_.body_bytes));
+    if (error)
+        return refuse(400, fmt::format("this is not an HTTP/1.1 request: {}", error.message()));
     if (state_->parser.is_header_done() && !std::exchange(state_->head_seen, true)) {
         look_at_head();
         return state_->doubtful ? Status::kRefused : Status::kHead;
@@ -117,7 +131,8 @@ void RequestReader::look_at_head() {
 }
 
 bool RequestReader::wants_continue() {
-    if (state_->continue_answered || !state_->parser.is_header_done() || state_->parser.is_done()) return false;
+    if (state_->continue_answered || !state_->parser.is_header_done() || state_->parser.is_done())
+        return false;
     state_->continue_answered = true;
     return lower(std::string_view(state_->parser.get()[http::field::expect])) == "100-continue";
 }
@@ -129,7 +144,9 @@ const net::ServiceRequest& RequestReader::head(net::ConnectionId id) {
     return state_->request;
 }
 
-std::size_t RequestReader::announced_bytes() const { return state_->parser.content_length().value_or(0); }
+std::size_t RequestReader::announced_bytes() const {
+    return state_->parser.content_length().value_or(0);
+}
 
 bool RequestReader::body_follows() const { return !state_->parser.is_done(); }
 
@@ -146,17 +163,24 @@ std::string RequestReader::refusal_text() const { return state_->text; }
 
 std::string RequestReader::request_id() const {
     const std::string_view name(state_->parser.get()["X-Request-Id"]);
-    const bool fine = name.size() <= kMaxEchoedIdBytes && std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7F'; });
+    const bool fine = name.size() <= kMaxEchoedIdBytes &&
+                      std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7F'; });
     return fine ? std::string(name) : std::string();
 }
 
 std::string refusal_response(int status, std::string_view message, std::string_view request_id) {
     const ::boost::json::value document = {
-        {"error", {{"message", message}, {"type", status < 500 ? "invalid_request_error" : "server_error"}, {"code", status}}}};
+        {"error",
+         {{"message", message},
+          {"type", status < 500 ? "invalid_request_error" : "server_error"},
+          {"code", status}}}};
     const std::string body = ::boost::json::serialize(document);
     const auto reason = http::obsolete_reason(static_cast<http::status>(status));
-    return fmt::format("HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n{}X-Request-Id: {}\r\n\r\n{}", status,
-                       std::string_view(reason.data(), reason.size()), body.size(), status == 503 ? "Retry-After: 1\r\n" : "", request_id, body);
+    return fmt::format(
+        "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: "
+        "close\r\n{}X-Request-Id: {}\r\n\r\n{}",
+        status, std::string_view(reason.data(), reason.size()), body.size(),
+        status == 503 ? "Retry-After: 1\r\n" : "", request_id, body);
 }
 
 }  // namespace fullstop::adapters::asio

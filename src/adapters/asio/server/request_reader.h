@@ -1,6 +1,7 @@
-// Bytes of one client -> one bounded HTTP/1.1 request, or the answer to give when it is none. Beast's parser does the
-// reading; this file sets its bounds, refuses what another reader of the same bytes (a proxy in front) may understand
-// otherwise, and turns complaints into a status and a sentence. Trailers are read and dropped: they are no headers.
+// Bytes of one client -> one bounded HTTP/1.1 request, or the answer to give when it is none.
+// Beast's parser does the reading; this file sets its bounds, refuses what another reader of the
+// same bytes (a proxy in front) may understand otherwise, and turns complaints into a status and a
+// sentence. Trailers are read and dropped: they are no headers.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ public:
     ~RequestReader();
 
     enum class Status { kMore, kHead, kWhole, kRefused };
-    /// Takes bytes from the front of `bytes`; what it leaves belongs to the next request, or is an incomplete head that it
-    /// wants to see again together with what follows. kHead comes once, before anything of the body is taken.
+    /// Takes bytes from the front of `bytes`; what it leaves belongs to the next request, or is an
+    /// incomplete head that it wants to see again together with what follows. kHead comes once,
+    /// before anything of the body is taken.
     Status read(std::string& bytes);
 
     // After kHead

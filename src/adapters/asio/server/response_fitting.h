@@ -1,6 +1,7 @@
-// What a service says, as its client can read it: HTTP/1.0 knows no chunks, so a body in chunks becomes one that ends with the
-// connection; and what answers HEAD, or is a 204 or 304, has no body, whatever the service sends behind the head. Bytes are
-// taken away only; where the rest passes by unchanged, no object of this kind is made.
+// What a service says, as its client can read it: HTTP/1.0 knows no chunks, so a body in chunks
+// becomes one that ends with the connection; and what answers HEAD, or is a 204 or 304, has no
+// body, whatever the service sends behind the head. Bytes are taken away only; where the rest
+// passes by unchanged, no object of this kind is made.
 #pragma once
 
 #include <memory>

@@ -30,8 +30,12 @@ Fitted fit(ResponseFitting::Client client, const std::string& response) {
 }
 
 TEST(ResponseFitting, ForHttp10ChunksBecomeABodyThatEndsWithTheConnection) {
-    const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\nX: y\r\n\r\n";
-    const std::string fitted = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX: y\r\nConnection: close\r\n\r\nhello\r\n world";
+    const std::string head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
+        "chunked\r\nConnection: keep-alive\r\nX: y\r\n\r\n";
+    const std::string fitted =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX: y\r\nConnection: "
+        "close\r\n\r\nhello\r\n world";
     const Fitted whole = fit(kOld, head + "7\r\nhello\r\n\r\n6\r\n world\r\n0\r\n\r\n");
     EXPECT_EQ(whole.bytes, fitted);
     EXPECT_TRUE(whole.whole && whole.ends_by_close);
@@ -41,7 +45,8 @@ TEST(ResponseFitting, ForHttp10ChunksBecomeABodyThatEndsWithTheConnection) {
 }
 
 TEST(ResponseFitting, ForHttp10ASizedBodyStaysAndInterimHeadsGo) {
-    const std::string sized = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
+    const std::string sized =
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
     const Fitted fitted = fit(kOld, "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + sized);
     EXPECT_EQ(fitted.bytes, sized);
     EXPECT_TRUE(fitted.whole && !fitted.ends_by_close);
@@ -56,14 +61,21 @@ TEST(ResponseFitting, HeadGetsTheHeadAlone) {
 }
 
 TEST(ResponseFitting, NoContentHasNeitherLengthNorBody) {
-    EXPECT_EQ(fit(kModern, "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\nX: y\r\n\r\nno").bytes, "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n");
-    EXPECT_EQ(fit(kModern, "HTTP/1.1 204 No Content\r\ntransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n").bytes, "HTTP/1.1 204 No Content\r\n\r\n");
-    EXPECT_EQ(fit(kModern, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\nno").bytes, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
+    EXPECT_EQ(fit(kModern, "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\nX: y\r\n\r\nno").bytes,
+              "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n");
+    EXPECT_EQ(
+        fit(kModern,
+            "HTTP/1.1 204 No Content\r\ntransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n")
+            .bytes,
+        "HTTP/1.1 204 No Content\r\n\r\n");
+    EXPECT_EQ(fit(kModern, "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\nno").bytes,
+              "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
 }
 
 TEST(ResponseFitting, WhatFitsIsLeftAlone) {
     EXPECT_EQ(ResponseFitting::of(kModern, "HTTP/1.1 200 OK\r\n"), nullptr);
-    EXPECT_EQ(fit(kOld, "no HTTP at all, but what a broken server says").bytes, "no HTTP at all, but what a broken server says");
+    EXPECT_EQ(fit(kOld, "no HTTP at all, but what a broken server says").bytes,
+              "no HTTP at all, but what a broken server says");
 }
 
 }  // namespace

@@ -14,16 +14,19 @@
 namespace fullstop::adapters::asio {
 namespace {
 
-constexpr std::string_view kNoMemory = "too much is held for unfinished requests, and this one is large or does not move; try again";
+constexpr std::string_view kNoMemory =
+    "too much is held for unfinished requests, and this one is large or does not move; try again";
 
 }  // namespace
 
-ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd, const TlsContext* tls)
+ServedConnection::ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd,
+                                   const TlsContext* tls)
     : keeper_(&keeper),
       socket_(loop.context().get_executor(), fd),
       timer_(socket_.get_executor()),
       channel_(tls != nullptr ? tls->channel_from(fd) : plain_channel(fd, false)),
-      reader_({.head_bytes = keeper.options().max_head_bytes, .body_bytes = keeper.options().max_body_bytes}),
+      reader_({.head_bytes = keeper.options().max_head_bytes,
+               .body_bytes = keeper.options().max_body_bytes}),
       state_(tls != nullptr ? State::kShaking : State::kReading),
       hold_(keeper.memory(), [this] { let_go_for_others(); }) {}
 
@@ -32,7 +35,8 @@ void ServedConnection::start() {
     pump();
 }
 
-// Requests ---------------------------------------------------------------------------------------------------------------
+// Requests
+// -------------------------------------------------------------------------------------------------
 
 void ServedConnection::pump() {
     if (state_ == State::kShaking && !shake()) return;
@@ -109,7 +113,8 @@ void ServedConnection::advance() {
         if (!head_is_wanted()) return;
         status = reader_.read(early_);
     }
-    if (status == RequestReader::Status::kRefused) return refuse(reader_.refusal_status(), reader_.refusal_text());
+    if (status == RequestReader::Status::kRefused)
+        return refuse(reader_.refusal_status(), reader_.refusal_text());
     if (status == RequestReader::Status::kMore) {
         if (!std::exchange(request_timed_, true)) arm(keeper_->options().request_timeout);
         if (!reader_.wants_continue()) return;
@@ -157,15 +162,20 @@ void ServedConnection::refuse(int status, std::string_view message) {
     flush();
 }
 
-// Answers ----------------------------------------------------------------------------------------------------------------
+// Answers
+// -------------------------------------------------------------------------------------------------
 
 void ServedConnection::send(std::string bytes) {
     if (state_ != State::kAnswering) return;
-    if (!std::exchange(begun_, true)) fitting_ = ResponseFitting::of({.knows_chunks = reader_.knows_chunks(), .wants_body = reader_.wants_body()}, bytes);
+    if (!std::exchange(begun_, true))
+        fitting_ = ResponseFitting::of(
+            {.knows_chunks = reader_.knows_chunks(), .wants_body = reader_.wants_body()}, bytes);
     if (fitting_) bytes = fitting_->pass(bytes);
     if (bytes.empty()) return;
-    // One response of any size may be handed over at once; the bound is on what piles up behind a client that does not read.
-    if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes) return lose_client(true);
+    // One response of any size may be handed over at once; the bound is on what piles up behind a
+    // client that does not read.
+    if (!unsent_.empty() && unsent_.size() + bytes.size() > keeper_->options().max_backlog_bytes)
+        return lose_client(true);
     unsent_.append(std::move(bytes));
     if (!waiting_to_write_) return flush();
     after_write();
@@ -176,7 +186,8 @@ void ServedConnection::answered(net::CloseKind kind, bool keep) {
     request_over();
     if (fitting_ && !fitting_->whole()) kind = net::CloseKind::kRst;
     if (fitting_ && fitting_->ends_by_close()) keep = false;
-    keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !body_unread_ && !client_ended_ && !keeper_->draining();
+    keep_ = keep && kind == net::CloseKind::kFin && reader_.keep_alive() && !body_unread_ &&
+            !client_ended_ && !keeper_->draining();
     close_kind_ = kind;
     lags_ = false;
     state_ = State::kFlushing;
@@ -228,9 +239,10 @@ void ServedConnection::flushed() {
         arm(kIdleConnectionTimeout);
         return pump_soon();
     }
-    if (close_kind_ == net::CloseKind::kRst || client_ended_) return close(close_kind_ == net::CloseKind::kRst);
-    // Closing with unread bytes would reset the connection and may take the answer with it: our FIN first, then read on
-    // until the client closes too.
+    if (close_kind_ == net::CloseKind::kRst || client_ended_)
+        return close(close_kind_ == net::CloseKind::kRst);
+    // Closing with unread bytes would reset the connection and may take the answer with it: our FIN
+    // first, then read on until the client closes too.
     channel_->say_goodbye();
     ::shutdown(socket_.native_handle(), SHUT_WR);
     state_ = State::kLingering;
@@ -240,12 +252,15 @@ void ServedConnection::flushed() {
     pump_soon();
 }
 
-// Ends -------------------------------------------------------------------------------------------------------------------
+// Ends
+// -------------------------------------------------------------------------------------------------
 
 void ServedConnection::on_end() {
     client_ended_ = true;
-    if (state_ == State::kAnswering && keeper_->options().half_close_is_leaving) return lose_client(false);
-    // While an answer is still to be written, the write will tell whether the client is really gone.
+    if (state_ == State::kAnswering && keeper_->options().half_close_is_leaving)
+        return lose_client(false);
+    // While an answer is still to be written, the write will tell whether the client is really
+    // gone.
     if (state_ != State::kAnswering && state_ != State::kFlushing) close(false);
 }
 
@@ -293,7 +308,8 @@ void ServedConnection::on_timeout() {
     }
 }
 
-// Waiting ----------------------------------------------------------------------------------------------------------------
+// Waiting
+// -------------------------------------------------------------------------------------------------
 
 void ServedConnection::wait_readable() {
     if (std::exchange(waiting_to_read_, true)) return;
@@ -311,7 +327,8 @@ void ServedConnection::wait_writable() {
     });
 }
 
-/// In the loop's next turn: neither recursion over pipelined requests nor one client before all others.
+/// In the loop's next turn: neither recursion over pipelined requests nor one client before all
+/// others.
 void ServedConnection::pump_soon() {
     ::boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
         if (self->state_ != State::kClosed) self->pump();

@@ -1,5 +1,6 @@
-// One client of the server: reads a request, lets the service answer it, and either keeps the connection for the next
-// one or ends it the way the service said. One request at a time; bytes that come early wait, within a bound.
+// One client of the server: reads a request, lets the service answer it, and either keeps the
+// connection for the next one or ends it the way the service said. One request at a time; bytes
+// that come early wait, within a bound.
 #pragma once
 
 #include <array>
@@ -29,7 +30,8 @@ public:
     virtual void client_left(net::ConnectionId id) = 0;
     virtual void client_dropped(net::ConnectionId id) = 0;  ///< the same, for want of memory
     virtual void client_lags(net::ConnectionId id, bool lags) = 0;
-    /// The connection is closed; the keeper forgets it, which may destroy it once its handlers have run.
+    /// The connection is closed; the keeper forgets it, which may destroy it once its handlers have
+    /// run.
     virtual void closed(ServedConnection& connection) = 0;
     virtual net::MemoryBudget& memory() = 0;
     virtual bool draining() const = 0;
@@ -46,10 +48,12 @@ public:
     ServedConnection(Loop& loop, ConnectionKeeper& keeper, int fd, const TlsContext* tls);
 
     void start();
-    void send(std::string bytes);                                                               ///< of the running answer
-    void answered(net::CloseKind kind, bool keep);                                              ///< the running answer is over
-    void close_if_idle();                                                                       ///< no request has begun
-    bool is_waiting() const { return state_ == State::kReading || state_ == State::kShaking; }  ///< for a whole request
+    void send(std::string bytes);                   ///< of the running answer
+    void answered(net::CloseKind kind, bool keep);  ///< the running answer is over
+    void close_if_idle();                           ///< no request has begun
+    bool is_waiting() const {
+        return state_ == State::kReading || state_ == State::kShaking;
+    }  ///< for a whole request
     bool has_begun() const { return reader_.has_begun() || !early_.empty(); }
     std::chrono::steady_clock::time_point waiting_since() const { return waiting_since_; }
     void make_room();  ///< closes a waiting connection
@@ -81,7 +85,10 @@ private:
     void pump_soon();
     void arm(base::Duration in);
     void on_timeout();
-    bool reads_pause() const { return early_.size() >= kMaxEarlyBytes && (state_ == State::kAnswering || state_ == State::kFlushing); }
+    bool reads_pause() const {
+        return early_.size() >= kMaxEarlyBytes &&
+               (state_ == State::kAnswering || state_ == State::kFlushing);
+    }
 
     ConnectionKeeper* keeper_;
     Descriptor socket_;
@@ -92,8 +99,9 @@ private:
     net::ConnectionId request_ = 0;
     std::chrono::steady_clock::time_point waiting_since_ = std::chrono::steady_clock::now();
     net::MemoryBudget::Hold hold_;
-    std::size_t received_ = 0;  ///< bytes of a request that is not whole, or that wait behind a running answer
-    std::string early_;         ///< of those, not yet taken by the reader
+    std::size_t received_ =
+        0;  ///< bytes of a request that is not whole, or that wait behind a running answer
+    std::string early_;  ///< of those, not yet taken by the reader
     Unsent unsent_;
     bool keep_ = false, client_ended_ = false, request_timed_ = false, lags_ = false;
     std::unique_ptr<ResponseFitting> fitting_;  ///< for clients and responses that need it

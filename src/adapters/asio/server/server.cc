@@ -27,7 +27,8 @@ constexpr std::size_t kClosedAtOnce = 64;
 }  // namespace
 
 struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<State> {
-    State(Loop& with, net::Service& serving, ServerOptions chosen, std::optional<TlsContext> certificates, int fd)
+    State(Loop& with, net::Service& serving, ServerOptions chosen,
+          std::optional<TlsContext> certificates, int fd)
         : loop(with),
           service(serving),
           chosen_options(std::move(chosen)),
@@ -54,7 +55,9 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void client_lags(net::ConnectionId id, bool lags) override;
     void closed(ServedConnection& connection) override;
     void client_dropped(net::ConnectionId id) override;
-    net::MemoryBudget& memory() override { return chosen_options.memory != nullptr ? *chosen_options.memory : own_memory; }
+    net::MemoryBudget& memory() override {
+        return chosen_options.memory != nullptr ? *chosen_options.memory : own_memory;
+    }
     bool draining() const override { return is_draining; }
     const ServerOptions& options() const override { return chosen_options; }
     std::array<char, net::kReadBytes>& buffer() override { return read_buffer; }
@@ -67,18 +70,22 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     std::uint16_t listening_port;
     SteadyTimer pause, waking;
     net::MemoryBudget own_memory;
-    std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>> connections;  ///< after the budget
+    std::unordered_map<ServedConnection*, std::shared_ptr<ServedConnection>>
+        connections;  ///< after the budget
     std::unordered_map<net::ConnectionId, ServedConnection*> answering;
     net::ConnectionId last_request = 0;
     std::array<char, net::kReadBytes> read_buffer{};
     net::ServiceActions actions;
-    std::deque<net::ConnectionId> left;                      ///< clients that went while the service's actions were carried out
-    std::deque<std::pair<net::ConnectionId, bool>> lagging;  ///< changes while they were carried out
+    std::deque<net::ConnectionId>
+        left;  ///< clients that went while the service's actions were carried out
+    std::deque<std::pair<net::ConnectionId, bool>>
+        lagging;  ///< changes while they were carried out
     bool busy = false, accepting = false, is_draining = false, going_away = false;
     std::function<void()> drained;
 };
 
-// Clients ------------------------------------------------------------------------------------------------------------------
+// Clients
+// -------------------------------------------------------------------------------------------------
 
 void Server::State::wait_for_clients() {
     if (is_draining || accepting) return;
@@ -93,8 +100,10 @@ void Server::State::wait_for_clients() {
 
 void Server::State::accept_clients() {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
-        if (connections.size() >= chosen_options.max_connections && !make_room()) return pause_accepting();
-        const int fd = ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (connections.size() >= chosen_options.max_connections && !make_room())
+            return pause_accepting();
+        const int fd =
+            ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno == ECONNABORTED || errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
@@ -103,7 +112,8 @@ void Server::State::accept_clients() {
         }
         const int on = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        const auto connection = std::make_shared<ServedConnection>(loop, *this, fd, tls ? &*tls : nullptr);
+        const auto connection =
+            std::make_shared<ServedConnection>(loop, *this, fd, tls ? &*tls : nullptr);
         connections.emplace(connection.get(), connection);
         connection->start();
     }
@@ -117,15 +127,17 @@ void Server::State::pause_accepting() {
     });
 }
 
-/// Nobody keeps others out by being silent: the connections longest without a request go, those with half a request last.
-/// Several at once, because finding them means looking at all.
+/// Nobody keeps others out by being silent: the connections longest without a request go, those
+/// with half a request last. Several at once, because finding them means looking at all.
 bool Server::State::make_room() {
     std::vector<std::shared_ptr<ServedConnection>> waiting;
     for (const auto& [raw, connection] : connections)
         if (connection->is_waiting()) waiting.push_back(connection);
     const std::size_t count = std::min(waiting.size(), kClosedAtOnce);
     const auto later = std::next(waiting.begin(), static_cast<std::ptrdiff_t>(count));
-    std::ranges::partial_sort(waiting, later, {}, [](const auto& connection) { return std::pair(connection->has_begun(), connection->waiting_since()); });
+    std::ranges::partial_sort(waiting, later, {}, [](const auto& connection) {
+        return std::pair(connection->has_begun(), connection->waiting_since());
+    });
     for (std::size_t i = 0; i < count; ++i) waiting[i]->make_room();
     return count > 0;
 }
@@ -137,7 +149,8 @@ void Server::State::closed(ServedConnection& connection) {
     wait_for_clients();
 }
 
-// The service ---------------------------------------------------------------------------------------------------------------
+// The service
+// -------------------------------------------------------------------------------------------------
 
 net::ConnectionId Server::State::new_request(ServedConnection& connection) {
     answering.emplace(++last_request, &connection);
@@ -146,12 +159,16 @@ net::ConnectionId Server::State::new_request(ServedConnection& connection) {
 
 bool Server::State::head(const net::ServiceRequest& request) {
     bool wanted = true;
-    run([&](base::Instant now, net::ServiceActions& out) { wanted = service.head(now, request, out); });
+    run([&](base::Instant now, net::ServiceActions& out) {
+        wanted = service.head(now, request, out);
+    });
     return wanted;
 }
 
 void Server::State::request(net::ServiceRequest request) {
-    run([&](base::Instant now, net::ServiceActions& out) { service.request(now, std::move(request), out); });
+    run([&](base::Instant now, net::ServiceActions& out) {
+        service.request(now, std::move(request), out);
+    });
 }
 
 void Server::State::client_left(net::ConnectionId id) {
@@ -163,7 +180,8 @@ void Server::State::client_left(net::ConnectionId id) {
 void Server::State::client_dropped(net::ConnectionId id) {
     left.push_back(id);
     loop.post([watch = weak_from_this()] {
-        if (const auto self = watch.lock(); self && !self->going_away) self->run([](base::Instant, net::ServiceActions&) {});
+        if (const auto self = watch.lock(); self && !self->going_away)
+            self->run([](base::Instant, net::ServiceActions&) {});
     });
 }
 
@@ -178,7 +196,8 @@ void Server::State::run(const std::function<void(base::Instant, net::ServiceActi
     busy = true;
     decide(loop.clock().now(), actions);
     while (true) {
-        for (net::ServiceAction& action : std::exchange(actions, {})) std::visit([this](auto& a) { perform(a); }, action);
+        for (net::ServiceAction& action : std::exchange(actions, {}))
+            std::visit([this](auto& a) { perform(a); }, action);
         if (!left.empty()) {
             const net::ConnectionId id = left.front();
             left.pop_front();
@@ -215,13 +234,16 @@ void Server::State::perform(net::ServiceWake& wake) {
         if (error || !self) return;
         // A wake that was moved later may have been on its way already.
         if (std::chrono::steady_clock::now() < self->waking.expiry()) return;
-        self->run([&](base::Instant now, net::ServiceActions& out) { self->service.wake(now, out); });
+        self->run(
+            [&](base::Instant now, net::ServiceActions& out) { self->service.wake(now, out); });
     });
 }
 
-// Server --------------------------------------------------------------------------------------------------------------------
+// Server
+// -------------------------------------------------------------------------------------------------
 
-base::Result<std::unique_ptr<Server>> Server::listen(Loop& loop, net::Service& service, ServerOptions options) {
+base::Result<std::unique_ptr<Server>> Server::listen(Loop& loop, net::Service& service,
+                                                     ServerOptions options) {
     std::optional<TlsContext> tls;
     if (!options.certificate_file.empty()) {
         auto made = TlsContext::server(options.certificate_file, options.key_file);
@@ -259,9 +281,12 @@ void Server::drain(std::function<void()> drained) {
     std::vector<std::shared_ptr<ServedConnection>> all;
     for (const auto& [raw, connection] : state_->connections) all.push_back(connection);
     for (const auto& connection : all) connection->close_if_idle();
-    if (state_->connections.empty() && state_->drained) state_->loop.post(std::exchange(state_->drained, nullptr));
+    if (state_->connections.empty() && state_->drained)
+        state_->loop.post(std::exchange(state_->drained, nullptr));
 }
 
-void Server::act(const std::function<void(base::Instant, net::ServiceActions&)>& decide) { state_->run(decide); }
+void Server::act(const std::function<void(base::Instant, net::ServiceActions&)>& decide) {
+    state_->run(decide);
+}
 
 }  // namespace fullstop::adapters::asio

@@ -1,4 +1,5 @@
-// The server against real clients on loopback: whole requests in, raw responses out, and every way a client can misbehave.
+// The server against real clients on loopback: whole requests in, raw responses out, and every way
+// a client can misbehave.
 #include "adapters/asio/server/server.h"
 
 #include <gmock/gmock.h>
@@ -20,27 +21,36 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string response(std::string_view body, std::string_view extra = "") {
-    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + std::string(extra) + "\r\n" + std::string(body);
+    return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+           std::string(extra) + "\r\n" + std::string(body);
 }
 
 /// Answers by target: /echo with the body, kept alive; others as the test adds.
 class Answering final : public net::Service {
 public:
-    std::function<void(base::Instant, const net::ServiceRequest&, net::ServiceActions&)> on_request = [](base::Instant, const net::ServiceRequest& r,
-                                                                                                         net::ServiceActions& out) {
-        out.push_back(net::ServiceSend{r.id, response(r.method + " " + r.target + " " + r.body)});
-        out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
-    };
-    std::function<bool(const net::ServiceRequest&, net::ServiceActions&)> on_head = [](const net::ServiceRequest&, net::ServiceActions&) { return true; };
-    std::function<void(base::Instant, net::ServiceActions&)> on_wake = [](base::Instant, net::ServiceActions&) {};
+    std::function<void(base::Instant, const net::ServiceRequest&, net::ServiceActions&)>
+        on_request = [](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
+            out.push_back(
+                net::ServiceSend{r.id, response(r.method + " " + r.target + " " + r.body)});
+            out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
+        };
+    std::function<bool(const net::ServiceRequest&, net::ServiceActions&)> on_head =
+        [](const net::ServiceRequest&, net::ServiceActions&) { return true; };
+    std::function<void(base::Instant, net::ServiceActions&)> on_wake = [](base::Instant,
+                                                                          net::ServiceActions&) {};
     std::function<void(net::ConnectionId)> on_left = [](net::ConnectionId) {};
     std::vector<net::ServiceRequest> requests;
     std::vector<net::ConnectionId> left;
-    std::function<void(net::ConnectionId, bool, net::ServiceActions&)> on_lag = [](net::ConnectionId, bool, net::ServiceActions&) {};
+    std::function<void(net::ConnectionId, bool, net::ServiceActions&)> on_lag =
+        [](net::ConnectionId, bool, net::ServiceActions&) {};
     int wakes = 0;
 
-    bool head(base::Instant, const net::ServiceRequest& request, net::ServiceActions& out) override { return on_head(request, out); }
-    void request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) override {
+    bool head(base::Instant, const net::ServiceRequest& request,
+              net::ServiceActions& out) override {
+        return on_head(request, out);
+    }
+    void request(base::Instant now, net::ServiceRequest request,
+                 net::ServiceActions& out) override {
         requests.push_back(request);
         on_request(now, request, out);
     }
@@ -48,7 +58,10 @@ public:
         left.push_back(id);
         on_left(id);
     }
-    void client_lags(base::Instant, net::ConnectionId id, bool lags, net::ServiceActions& out) override { on_lag(id, lags, out); }
+    void client_lags(base::Instant, net::ConnectionId id, bool lags,
+                     net::ServiceActions& out) override {
+        on_lag(id, lags, out);
+    }
     void wake(base::Instant now, net::ServiceActions& out) override {
         ++wakes;
         on_wake(now, out);
@@ -89,8 +102,9 @@ protected:
 
 TEST_F(ServerTest, ARequestArrivesWholeWithLowerCaseHeaders) {
     listen();
-    const std::string answer =
-        talk("POST /v1/x?y=1 HTTP/1.1\r\nHost: h\r\nX-Request-ID: Q\r\nAccept: a\r\nAccept: b\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+    const std::string answer = talk(
+        "POST /v1/x?y=1 HTTP/1.1\r\nHost: h\r\nX-Request-ID: Q\r\nAccept: a\r\nAccept: "
+        "b\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
     EXPECT_THAT(answer, HasSubstr("POST /v1/x?y=1 hello"));
     ASSERT_EQ(service.requests.size(), 1U);
     EXPECT_EQ(service.requests[0].headers["x-request-id"], "Q");
@@ -100,7 +114,9 @@ TEST_F(ServerTest, ARequestArrivesWholeWithLowerCaseHeaders) {
 
 TEST_F(ServerTest, AnyCutOfARequestIntoReadsGivesTheSameRequest) {
     listen();
-    const std::string whole = "POST /cut HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\n\r\n";
+    const std::string whole =
+        "POST /cut HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;ext=1\r\n "
+        "world\r\n0\r\n\r\n";
     run([&] {
         const int fd = connect_to(server->port());
         for (std::size_t cut = 1; cut < whole.size(); ++cut) {
@@ -121,7 +137,8 @@ TEST_F(ServerTest, PipelinedRequestsAreAnsweredOneAfterTheOther) {
     const std::string answer = talk(many);
     EXPECT_THAT(answer, HasSubstr("GET /last"));
     ASSERT_EQ(service.requests.size(), 2001U);
-    for (int i = 0; i < 2000; ++i) ASSERT_EQ(service.requests[static_cast<std::size_t>(i)].target, "/" + std::to_string(i));
+    for (int i = 0; i < 2000; ++i)
+        ASSERT_EQ(service.requests[static_cast<std::size_t>(i)].target, "/" + std::to_string(i));
 }
 
 TEST_F(ServerTest, GarbageAfterAnAnswerIsRefusedAndTheAnswerStands) {
@@ -134,14 +151,18 @@ TEST_F(ServerTest, GarbageAfterAnAnswerIsRefusedAndTheAnswerStands) {
 
 TEST_F(ServerTest, AnEndlessHeadIs431) {
     listen();
-    EXPECT_THAT(talk("GET / HTTP/1.1\r\nX: " + std::string(kMaxRequestHeadBytes, 'x')), StartsWith("HTTP/1.1 431"));
+    EXPECT_THAT(talk("GET / HTTP/1.1\r\nX: " + std::string(kMaxRequestHeadBytes, 'x')),
+                StartsWith("HTTP/1.1 431"));
     EXPECT_TRUE(service.requests.empty());
 }
 
 TEST_F(ServerTest, AnOversizedBodyIs413WhetherAnnouncedOrNot) {
     listen({.host = "127.0.0.1", .certificate_file = {}, .key_file = {}, .max_body_bytes = 1000});
-    EXPECT_THAT(talk("POST / HTTP/1.1\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'b')), StartsWith("HTTP/1.1 413"));
-    EXPECT_THAT(talk("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n" + std::string(1024, 'b') + "\r\n0\r\n\r\n"), StartsWith("HTTP/1.1 413"));
+    EXPECT_THAT(talk("POST / HTTP/1.1\r\nContent-Length: 1001\r\n\r\n" + std::string(1001, 'b')),
+                StartsWith("HTTP/1.1 413"));
+    EXPECT_THAT(talk("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n" +
+                     std::string(1024, 'b') + "\r\n0\r\n\r\n"),
+                StartsWith("HTTP/1.1 413"));
     EXPECT_TRUE(service.requests.empty());
 }
 
@@ -159,7 +180,8 @@ TEST_F(ServerTest, AClientThatAsksMaySendItsBody) {
 
 /// Refuses by the head alone, as for a missing key.
 bool refuse_by_head(const net::ServiceRequest& r, net::ServiceActions& out) {
-    out.push_back(net::ServiceSend{r.id, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"});
+    out.push_back(
+        net::ServiceSend{r.id, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"});
     out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
     return false;
 }
@@ -170,9 +192,11 @@ TEST_F(ServerTest, AServiceMayAnswerToTheHeadBeforeAnyOfTheBody) {
         return refuse_by_head(r, out);
     };
     listen();
-    const std::string head = "POST /x HTTP/1.1\r\nA: b\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n";
+    const std::string head =
+        "POST /x HTTP/1.1\r\nA: b\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n";
     EXPECT_THAT(talk(head), AllOf(StartsWith("HTTP/1.1 401"), Not(HasSubstr("100 Continue"))));
-    EXPECT_THAT(talk(head + std::string(100000, 'b')), AllOf(StartsWith("HTTP/1.1 401"), EndsWith("no")))
+    EXPECT_THAT(talk(head + std::string(100000, 'b')),
+                AllOf(StartsWith("HTTP/1.1 401"), EndsWith("no")))
         << "and the body that comes all the same takes no answer away";
     EXPECT_TRUE(service.requests.empty());
     EXPECT_TRUE(service.left.empty());
@@ -180,17 +204,22 @@ TEST_F(ServerTest, AServiceMayAnswerToTheHeadBeforeAnyOfTheBody) {
 }
 
 TEST_F(ServerTest, AConnectionIsKeptBehindAHeadThatHasNoBody) {
-    service.on_head = [](const net::ServiceRequest& r, net::ServiceActions& out) { return r.target != "/no" || refuse_by_head(r, out); };
+    service.on_head = [](const net::ServiceRequest& r, net::ServiceActions& out) {
+        return r.target != "/no" || refuse_by_head(r, out);
+    };
     listen();
-    const std::string answer = talk("GET /no HTTP/1.1\r\n\r\nGET /yes HTTP/1.1\r\nConnection: close\r\n\r\n");
+    const std::string answer =
+        talk("GET /no HTTP/1.1\r\n\r\nGET /yes HTTP/1.1\r\nConnection: close\r\n\r\n");
     EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("GET /yes")));
     ASSERT_EQ(service.requests.size(), 1U);
 }
 
 TEST_F(ServerTest, AClientOfHttp10GetsABodyWithoutChunksAndNoOrderlyEndOfACutOne) {
     bool cut = false;
-    service.on_request = [&](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
-        out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"});
+    service.on_request = [&](base::Instant, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
+        out.push_back(net::ServiceSend{
+            r.id, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"});
         if (!cut) out.push_back(net::ServiceSend{r.id, "0\r\n\r\n"});
         out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, !cut});
     };
@@ -204,7 +233,8 @@ TEST_F(ServerTest, AClientOfHttp10GetsABodyWithoutChunksAndNoOrderlyEndOfACutOne
             send_all(fd, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
             char buffer[1024];
             ssize_t n = 0;
-            while ((n = ::recv(fd, buffer, sizeof buffer, 0)) > 0) got.append(buffer, static_cast<std::size_t>(n));
+            while ((n = ::recv(fd, buffer, sizeof buffer, 0)) > 0)
+                got.append(buffer, static_cast<std::size_t>(n));
             error = n < 0 ? errno : 0;
             ::close(fd);
         });
@@ -215,7 +245,8 @@ TEST_F(ServerTest, AClientOfHttp10GetsABodyWithoutChunksAndNoOrderlyEndOfACutOne
 
 TEST_F(ServerTest, HeadIsAnsweredWithoutABodyOnAConnectionThatIsKept) {
     listen();
-    const std::string answer = talk("HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+    const std::string answer =
+        talk("HEAD /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\nConnection: close\r\n\r\n");
     EXPECT_EQ(answer, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" + response("GET /b "));
 }
 
@@ -235,7 +266,8 @@ TEST_F(ServerTest, AClientThatLeavesBeforeItsBodyIsWholeIsNotTold) {
 TEST_F(ServerTest, AClientThatLeavesIsToldToTheServiceOnce) {
     for (const bool by_reset : {false, true}) {
         service.left.clear();
-        service.on_request = [](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
+        service.on_request = [](base::Instant, const net::ServiceRequest& r,
+                                net::ServiceActions& out) {
             out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\n\r\nfirst"});
         };
         service.on_left = [&](net::ConnectionId) { loop.stop(); };
@@ -257,7 +289,8 @@ TEST_F(ServerTest, AClientThatLeavesIsToldToTheServiceOnce) {
 
 TEST_F(ServerTest, AHalfCloseMayBeAllowed) {
     net::ConnectionId waiting = 0;
-    service.on_request = [&](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant now, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         waiting = r.id;
         out.push_back(net::ServiceWake{now + std::chrono::milliseconds(20)});
     };
@@ -265,7 +298,10 @@ TEST_F(ServerTest, AHalfCloseMayBeAllowed) {
         out.push_back(net::ServiceSend{waiting, response("late")});
         out.push_back(net::ServiceClose{waiting});
     };
-    listen({.host = "127.0.0.1", .certificate_file = {}, .key_file = {}, .half_close_is_leaving = false});
+    listen({.host = "127.0.0.1",
+            .certificate_file = {},
+            .key_file = {},
+            .half_close_is_leaving = false});
     run([&] {
         const int fd = connect_to(server->port());
         send_all(fd, "GET / HTTP/1.1\r\n\r\n");
@@ -280,7 +316,8 @@ TEST_F(ServerTest, ASlowReaderIsBoundedAndThenLost) {
     constexpr std::size_t kBound = 256 * 1024;
     std::size_t sent = 0;
     net::ConnectionId slow = 0;
-    service.on_request = [&](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant now, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         slow = r.id;
         out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\n\r\n"});
         out.push_back(net::ServiceWake{now});
@@ -291,7 +328,8 @@ TEST_F(ServerTest, ASlowReaderIsBoundedAndThenLost) {
         if (service.left.empty()) out.push_back(net::ServiceWake{now});
     };
     service.on_left = [&](net::ConnectionId) { loop.stop(); };
-    listen({.host = "127.0.0.1", .certificate_file = {}, .key_file = {}, .max_backlog_bytes = kBound});
+    listen(
+        {.host = "127.0.0.1", .certificate_file = {}, .key_file = {}, .max_backlog_bytes = kBound});
     int fd = -1;
     std::thread client([&] {
         fd = connect_to(server->port());
@@ -312,7 +350,8 @@ TEST_F(ServerTest, AServiceIsToldWhenItsClientLagsAndWhenItHasCaughtUp) {
     net::ConnectionId slow = 0;
     std::string told;
     std::atomic<bool> may_read = false;
-    service.on_request = [&](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant now, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         slow = r.id;
         out.push_back(net::ServiceWake{now});
     };
@@ -344,7 +383,8 @@ TEST_F(ServerTest, AServiceIsToldWhenItsClientLagsAndWhenItHasCaughtUp) {
 
 TEST_F(ServerTest, OneLargeResponseReachesAClientThatReads) {
     const std::string large(32 << 20, 'L');
-    service.on_request = [&](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         out.push_back(net::ServiceSend{r.id, response(large)});
         out.push_back(net::ServiceClose{r.id});
     };
@@ -375,12 +415,15 @@ TEST_F(ServerTest, AnAnswerMayBreakOffByResetAfterItsBytes) {
 }
 
 TEST_F(ServerTest, OneWakeIsPendingAndANewOneReplacesIt) {
-    service.on_request = [](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [](base::Instant now, const net::ServiceRequest& r,
+                            net::ServiceActions& out) {
         out.push_back(net::ServiceWake{now + std::chrono::hours(1)});
         out.push_back(net::ServiceWake{now + std::chrono::milliseconds(1)});
         out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\n\r\n"});
     };
-    service.on_wake = [&](base::Instant, net::ServiceActions& out) { out.push_back(net::ServiceClose{service.requests.back().id}); };
+    service.on_wake = [&](base::Instant, net::ServiceActions& out) {
+        out.push_back(net::ServiceClose{service.requests.back().id});
+    };
     listen();
     EXPECT_EQ(talk("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 200 OK\r\n\r\n");
     EXPECT_EQ(service.wakes, 1);
@@ -388,7 +431,9 @@ TEST_F(ServerTest, OneWakeIsPendingAndANewOneReplacesIt) {
 
 TEST_F(ServerTest, ATakenPortIsAUsageErrorWithAHint) {
     listen();
-    const auto second = Server::listen(loop, service, {.host = "127.0.0.1", .port = server->port(), .certificate_file = {}, .key_file = {}});
+    const auto second = Server::listen(
+        loop, service,
+        {.host = "127.0.0.1", .port = server->port(), .certificate_file = {}, .key_file = {}});
     ASSERT_FALSE(second.has_value());
     EXPECT_EQ(second.error().kind, base::ErrorKind::kUsage);
     EXPECT_THAT(second.error().message, HasSubstr("the port is taken"));
@@ -396,7 +441,8 @@ TEST_F(ServerTest, ATakenPortIsAUsageErrorWithAHint) {
 }
 
 TEST_F(ServerTest, AnAddressOfAnotherMachineIsAUsageError) {
-    const auto made = Server::listen(loop, service, {.host = "192.0.2.1", .port = 0, .certificate_file = {}, .key_file = {}});
+    const auto made = Server::listen(
+        loop, service, {.host = "192.0.2.1", .port = 0, .certificate_file = {}, .key_file = {}});
     ASSERT_FALSE(made.has_value());
     EXPECT_THAT(made.error().message, HasSubstr("no such address"));
 }
@@ -404,7 +450,8 @@ TEST_F(ServerTest, AnAddressOfAnotherMachineIsAUsageError) {
 TEST_F(ServerTest, DrainingClosesIdleConnectionsAndLetsAnswersFinish) {
     net::ConnectionId waiting = 0;
     bool drained = false;
-    service.on_request = [&](base::Instant now, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant now, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         if (r.target == "/quick") {
             out.push_back(net::ServiceSend{r.id, response("quick")});
             out.push_back(net::ServiceClose{r.id, net::CloseKind::kFin, true});
@@ -441,7 +488,8 @@ TEST_F(ServerTest, DrainingClosesIdleConnectionsAndLetsAnswersFinish) {
 }
 
 TEST_F(ServerTest, AServerThatGoesAwayMidAnswerResetsItsClients) {
-    service.on_request = [&](base::Instant, const net::ServiceRequest& r, net::ServiceActions& out) {
+    service.on_request = [&](base::Instant, const net::ServiceRequest& r,
+                             net::ServiceActions& out) {
         out.push_back(net::ServiceSend{r.id, "HTTP/1.1 200 OK\r\n\r\n"});
         loop.post([&] { server.reset(); });
     };

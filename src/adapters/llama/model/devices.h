@@ -1,8 +1,9 @@
-// Which part of a model is computed on a GPU, decided before it is loaded from what the devices have free.
+// Which part of a model is computed on a GPU, decided before it is loaded from what the devices
+// have free.
 //
-// Weights and KV are taken as spread evenly over the layers; what does not fit stays on the CPU. A build without GPU
-// (./setup --gpu none, the default) has no devices, and the CPU computes everything. Tried with a software driver only:
-// no real GPU was at hand.
+// Weights and KV are taken as spread evenly over the layers; what does not fit stays on the CPU. A
+// build without GPU (./setup --gpu none, the default) has no devices, and the CPU computes
+// everything. Tried with a software driver only: no real GPU was at hand.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,10 @@ struct Placement {
     std::int64_t on_gpu = 0, layers = 0;
     std::string device = "CPU";  ///< for people
 };
-/// `asked` absent: as many as fit. Errors: more are asked for than there are devices or memory for, with what would do.
-base::Result<Placement> place_layers(std::optional<std::int64_t> asked, std::int64_t layers, const MemoryNeed& need, const std::vector<Device>& devices);
+/// `asked` absent: as many as fit. Errors: more are asked for than there are devices or memory for,
+/// with what would do.
+base::Result<Placement> place_layers(std::optional<std::int64_t> asked, std::int64_t layers,
+                                     const MemoryNeed& need, const std::vector<Device>& devices);
 
 /// What is left for the CPU's memory. KV of the output layer: none.
 MemoryNeed need_of_cpu(const MemoryNeed& need, const Placement& placement);

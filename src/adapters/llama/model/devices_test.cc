@@ -13,10 +13,14 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kMiB = 1 << 20;
 /// 100 MiB a layer with its KV: 31 layers, 2480 + 620 MiB; a margin of 155.
-const MemoryNeed kNeed{.weights = Bytes{2480 * kMiB}, .kv_tokens = Tokens{6200}, .kv_bytes_per_token = Bytes{kMiB / 10}};
+const MemoryNeed kNeed{.weights = Bytes{2480 * kMiB},
+                       .kv_tokens = Tokens{6200},
+                       .kv_bytes_per_token = Bytes{kMiB / 10}};
 constexpr std::int64_t kLayers = 31;
 
-std::vector<Device> gpu(std::int64_t mib) { return {{.name = "GPU0", .description = "a card", .free = Bytes{mib * kMiB}}}; }
+std::vector<Device> gpu(std::int64_t mib) {
+    return {{.name = "GPU0", .description = "a card", .free = Bytes{mib * kMiB}}};
+}
 
 TEST(Devices, WithoutAGpuTheCpuDoesItAndAskingForOneIsAnError) {
     for (const auto asked : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
@@ -40,11 +44,14 @@ TEST(Devices, AutoTakesWhatFitsAndTheCpuTheRest) {
     const auto some = place_layers(std::nullopt, kLayers, kNeed, gpu(1160)).value();
     EXPECT_EQ(some.on_gpu, 10) << "1005 MiB beside the margin";
     EXPECT_EQ(some.device, "10 of 31 layers on GPU0 (a card)");
-    EXPECT_NEAR(static_cast<double>(need_of_cpu(kNeed, some).weights.count), 2480.0 * kMiB * 21 / 31, kMiB);
-    EXPECT_EQ(place_layers(std::nullopt, kLayers, kNeed, gpu(100)).value().on_gpu, 0) << "not even the margin";
+    EXPECT_NEAR(static_cast<double>(need_of_cpu(kNeed, some).weights.count),
+                2480.0 * kMiB * 21 / 31, kMiB);
+    EXPECT_EQ(place_layers(std::nullopt, kLayers, kNeed, gpu(100)).value().on_gpu, 0)
+        << "not even the margin";
     auto two = gpu(700);
     two.push_back({.name = "GPU1", .description = "another", .free = Bytes{700 * kMiB}});
-    EXPECT_EQ(place_layers(std::nullopt, kLayers, kNeed, two).value().device, "10 of 31 layers on GPU0 (a card), GPU1 (another)");
+    EXPECT_EQ(place_layers(std::nullopt, kLayers, kNeed, two).value().device,
+              "10 of 31 layers on GPU0 (a card), GPU1 (another)");
 }
 
 TEST(Devices, MoreThanFitsIsRefusedAndMoreThanThereAreIsAll) {

@@ -1,4 +1,5 @@
-// Opening a model file and making its context. Internal to this folder: the only header here that shows libllama's types.
+// Opening a model file and making its context. Internal to this folder: the only header here that
+// shows libllama's types.
 #pragma once
 
 #include <llama.h>
@@ -27,17 +28,22 @@ struct KvShape {
 /// kOutline: sizes and vocabulary, and no weights; it takes no memory and cannot compute.
 enum class Reading { kOutline, kWhole };
 /// `gpu_layers`: computed on GPUs, for kWhole; 0: none is touched.
-base::Result<Model> open_model(const LoadOptions& options, Reading reading, std::int64_t gpu_layers = 0);
-/// The one that was asked for, or the one that suits: with streams nobody is ever paused for memory.
+base::Result<Model> open_model(const LoadOptions& options, Reading reading,
+                               std::int64_t gpu_layers = 0);
+/// The one that was asked for, or the one that suits: with streams nobody is ever paused for
+/// memory.
 KvLayout layout_of(const llama_model& model, const LoadOptions& options);
 /// From here on `options.layout` is set.
 base::Result<KvShape> shape_of(const llama_model& model, const LoadOptions& options);
-/// KV of one token over all layers: layers x (key row + value row); a row is KV heads x head size in the KV type.
+/// KV of one token over all layers: layers x (key row + value row); a row is KV heads x head size
+/// in the KV type.
 base::Bytes kv_bytes_per_token(const llama_model& model, KvType type);
-/// What is computed where. Errors: weights, KV and a margin exceed the memory that may be had (memory.h, devices.h). An outline
-/// of the model is enough.
-base::Result<Placement> place(const llama_model& model, const KvShape& shape, const LoadOptions& options);
-base::Result<Context> make_context(llama_model& model, const KvShape& shape, const LoadOptions& options, const Placement& placement);
+/// What is computed where. Errors: weights, KV and a margin exceed the memory that may be had
+/// (memory.h, devices.h). An outline of the model is enough.
+base::Result<Placement> place(const llama_model& model, const KvShape& shape,
+                              const LoadOptions& options);
+base::Result<Context> make_context(llama_model& model, const KvShape& shape,
+                                   const LoadOptions& options, const Placement& placement);
 
 /// Rows of one call: the engine's largest step and its padding.
 inline constexpr int kBatchRows = 512;

@@ -32,7 +32,8 @@ LogState& state() {
 void on_log(ggml_log_level level, const char* text, void*) {
     LogState& log = state();
     const std::scoped_lock lock(log.mutex);
-    const bool error = level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && log.last_was_error);
+    const bool error =
+        level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && log.last_was_error);
     log.last_was_error = error;
     if (!error) return;
     if (!log.collecting)
@@ -41,16 +42,18 @@ void on_log(ggml_log_level level, const char* text, void*) {
         log.collected += text;
 }
 
-/// libllama stops the process where it cannot go on, mostly for want of memory. Said in one line, without the debugger that
-/// it would start; the exit code is that of an internal limit (5 in the contract).
+/// libllama stops the process where it cannot go on, mostly for want of memory. Said in one line,
+/// without the debugger that it would start; the exit code is that of an internal limit (5 in the
+/// contract).
 void on_abort(const char* message) {
     std::string_view words = message;
-    words.remove_prefix(words.substr(0, words.find(':')).rfind('/') + 1);  // the folder of the machine that built it
-    std::fprintf(
-        stderr,
-        "fullstop: libllama cannot go on: %s\n  if memory is short, give fewer --kv-tokens or a smaller model; if not, report this line and the model's "
-        "name\n",
-        base::printable(words).c_str());
+    words.remove_prefix(words.substr(0, words.find(':')).rfind('/') +
+                        1);  // the folder of the machine that built it
+    std::fprintf(stderr,
+                 "fullstop: libllama cannot go on: %s\n  if memory is short, give fewer "
+                 "--kv-tokens or a smaller model; if not, report this line and the model's "
+                 "name\n",
+                 base::printable(words).c_str());
     std::fflush(nullptr);
     std::_Exit(5);
 }

@@ -1,5 +1,5 @@
-// libllama's log: silent unless something went wrong. Loading collects the errors for its own message; later ones go to
-// standard error as they are.
+// libllama's log: silent unless something went wrong. Loading collects the errors for its own
+// message; later ones go to standard error as they are.
 #pragma once
 
 #include <string>

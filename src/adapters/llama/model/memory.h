@@ -1,9 +1,11 @@
-// Whether a model and its KV pool fit the memory that this process may have, asked before a byte of weights is read.
+// Whether a model and its KV pool fit the memory that this process may have, asked before a byte of
+// weights is read.
 //
-// What may be had is the least of three: what the kernel says is available, what each control group above us has left
-// (containers), and the limit on address space. Weights are mapped from their file, so a model that is larger would load all
-// the same, and read what does not fit from disk again for every token: seconds each, which looks as if the server hung.
-// So it is refused, and there is no flag that insists.
+// What may be had is the least of three: what the kernel says is available, what each control group
+// above us has left (containers), and the limit on address space. Weights are mapped from their
+// file, so a model that is larger would load all the same, and read what does not fit from disk
+// again for every token: seconds each, which looks as if the server hung. So it is refused, and
+// there is no flag that insists.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +19,8 @@ namespace fullstop::adapters::llama {
 
 struct MemoryLimit {
     base::Bytes bytes;
-    std::string of;  ///< what sets it: "this machine", "the control group /x", "the limit on address space (ulimit -v)"
+    std::string of;  ///< what sets it: "this machine", "the control group /x", "the limit on
+                     ///< address space (ulimit -v)"
 };
 
 /// Absent where the system says nothing. Files are read below `root`, which tests plant.
@@ -36,6 +39,7 @@ struct MemoryNeed {
 };
 
 /// Errors: it does not fit, with the numbers and what would.
-base::Result<void> check_fits(const std::string& model, const MemoryNeed& need, const MemoryLimit& limit);
+base::Result<void> check_fits(const std::string& model, const MemoryNeed& need,
+                              const MemoryLimit& limit);
 
 }  // namespace fullstop::adapters::llama

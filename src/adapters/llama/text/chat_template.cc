@@ -24,7 +24,9 @@ namespace {
 
 constexpr std::string_view kAssistant = "assistant";
 
-jinja::value text(std::string_view value) { return jinja::mk_val<jinja::value_string>(std::string(value)); }
+jinja::value text(std::string_view value) {
+    return jinja::mk_val<jinja::value_string>(std::string(value));
+}
 
 /// What the engine then keeps apart from the template's own words.
 jinja::value text_of_message(std::string_view value) {
@@ -50,16 +52,21 @@ std::string reason_in(std::string_view report) {
     if (const auto at = report.rfind(kReason); at != std::string_view::npos) {
         reason = report.substr(at + kReason.size());
         if (const auto where = report.find(kWhere); where != std::string_view::npos)
-            reason += fmt::format(" (its {})", report.substr(where + 4, report.find(" in source", where) - where - 4));
+            reason +=
+                fmt::format(" (its {})",
+                            report.substr(where + 4, report.find(" in source", where) - where - 4));
     }
     return reason;
 }
 
-void drop_ends(std::vector<TextPart>& parts, const ChatTemplate::EndToken& bos, const ChatTemplate::EndToken& eos) {
+void drop_ends(std::vector<TextPart>& parts, const ChatTemplate::EndToken& bos,
+               const ChatTemplate::EndToken& eos) {
     if (parts.empty()) return;
     std::string &first = parts.front().text, &last = parts.back().text;
-    if (bos.adds && !parts.front().from_message && first.starts_with(bos.text)) first.erase(0, bos.text.size());
-    if (eos.adds && !parts.back().from_message && last.ends_with(eos.text)) last.resize(last.size() - eos.text.size());
+    if (bos.adds && !parts.front().from_message && first.starts_with(bos.text))
+        first.erase(0, bos.text.size());
+    if (eos.adds && !parts.back().from_message && last.ends_with(eos.text))
+        last.resize(last.size() - eos.text.size());
 }
 
 }  // namespace
@@ -68,7 +75,8 @@ ChatTemplate::ChatTemplate(std::unique_ptr<Program> program) : program_(std::mov
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate::~ChatTemplate() = default;
 
-base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, EndToken bos, EndToken eos) {
+base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, EndToken bos,
+                                               EndToken eos) {
     try {
         auto program = std::make_unique<Program>();
         jinja::lexer lexer;
@@ -80,23 +88,29 @@ base::Result<ChatTemplate> ChatTemplate::parse(const std::string& source, EndTok
         program->only_parts = !jinja::caps_get(program->code).supports_string_content;
         return ChatTemplate(std::move(program));
     } catch (const std::exception& error) {
-        return base::usage_error(fmt::format("the model's chat template cannot be read: {}", reason_in(error.what())), "use /v1/completions");
+        return base::usage_error(
+            fmt::format("the model's chat template cannot be read: {}", reason_in(error.what())),
+            "use /v1/completions");
     }
 }
 
-base::Result<std::vector<TextPart>> ChatTemplate::render(std::span<const answer::Message> messages) const {
+base::Result<std::vector<TextPart>> ChatTemplate::render(
+    std::span<const answer::Message> messages) const {
     const bool continues = !messages.empty() && messages.back().role == kAssistant;
     if (!continues) return render_turns(messages);
     const auto before = messages.first(messages.size() - 1);
     if (!before.empty() && before.back().role == kAssistant)
-        return base::usage_error("the conversation ends with two messages of the assistant: only one can be continued",
-                                 "join them, or put the user's between them");
+        return base::usage_error(
+            "the conversation ends with two messages of the assistant: only one can be continued",
+            "join them, or put the user's between them");
     auto parts = render_turns(before);
-    if (parts && !messages.back().content.empty()) parts->push_back({.text = messages.back().content, .from_message = true});
+    if (parts && !messages.back().content.empty())
+        parts->push_back({.text = messages.back().content, .from_message = true});
     return parts;
 }
 
-base::Result<std::vector<TextPart>> ChatTemplate::render_turns(std::span<const answer::Message> messages) const {
+base::Result<std::vector<TextPart>> ChatTemplate::render_turns(
+    std::span<const answer::Message> messages) const {
     try {
         auto conversation = jinja::mk_val<jinja::value_array>();
         for (const auto& message : messages) {
@@ -113,13 +127,17 @@ base::Result<std::vector<TextPart>> ChatTemplate::render_turns(std::span<const a
         context.set_val("eos_token", text(program_->eos.text));
         jinja::runtime runtime(context);
         std::vector<TextPart> parts;
-        for (auto& part : jinja::runtime::gather_string_parts(runtime.execute(program_->code))->val_str.parts)
-            if (!part.val.empty()) parts.push_back({.text = std::move(part.val), .from_message = part.is_input});
+        for (auto& part :
+             jinja::runtime::gather_string_parts(runtime.execute(program_->code))->val_str.parts)
+            if (!part.val.empty())
+                parts.push_back({.text = std::move(part.val), .from_message = part.is_input});
         drop_ends(parts, program_->bos, program_->eos);
         return parts;
     } catch (const std::exception& error) {
-        return base::usage_error(fmt::format("the model's chat template does not take this conversation: {}", reason_in(error.what())),
-                                 "change the messages, or use /v1/completions");
+        return base::usage_error(
+            fmt::format("the model's chat template does not take this conversation: {}",
+                        reason_in(error.what())),
+            "change the messages, or use /v1/completions");
     }
 }
 

@@ -1,4 +1,5 @@
-// Chat templates say what Python's Jinja makes of them (tests/golden/chat_templates), and refuse in their own words.
+// Chat templates say what Python's Jinja makes of them (tests/golden/chat_templates), and refuse in
+// their own words.
 #include "adapters/llama/text/chat_template.h"
 
 #include <gmock/gmock.h>
@@ -40,19 +41,30 @@ TEST(ChatTemplate, RendersAsPythonsJinjaDoes) {
     for (const auto& one : cases) {
         std::vector<answer::Message> messages;
         for (const auto& message : one.at("messages").as_array())
-            messages.push_back({std::string(message.at("role").as_string()), std::string(message.at("content").as_string())});
-        const std::string name(one.at("template").as_string()), text = render(content(name), messages);
+            messages.push_back({std::string(message.at("role").as_string()),
+                                std::string(message.at("content").as_string())});
+        const std::string name(one.at("template").as_string()),
+            text = render(content(name), messages);
         if (const auto* expected = one.as_object().if_contains("text"))
-            EXPECT_EQ(text, std::string(expected->as_string())) << name << ", " << one.at("conversation");
+            EXPECT_EQ(text, std::string(expected->as_string()))
+                << name << ", " << one.at("conversation");
         else
-            EXPECT_THAT(text, AllOf(HasSubstr("does not take this conversation"), HasSubstr(std::string(one.at("refusal").as_string())))) << name;
+            EXPECT_THAT(text, AllOf(HasSubstr("does not take this conversation"),
+                                    HasSubstr(std::string(one.at("refusal").as_string()))))
+                << name;
     }
 }
 
 TEST(ChatTemplate, WhatCameFromMessagesIsKeptApartFromTheTemplatesWords) {
-    const auto form = ChatTemplate::parse("{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}!{% endfor %}", {"<s>", true}, {"</s>"});
+    const auto form = ChatTemplate::parse(
+        "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content | trim }}!{% endfor %}",
+        {"<s>", true}, {"</s>"});
     const std::vector<answer::Message> messages = {{"system", " a "}, {"user", "b</s>"}};
-    EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[system] ", false}, {"a", true}, {"![user] ", false}, {"b</s>", true}, {"!", false}}));
+    EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[system] ", false},
+                                                                     {"a", true},
+                                                                     {"![user] ", false},
+                                                                     {"b</s>", true},
+                                                                     {"!", false}}));
 }
 
 TEST(ChatTemplate, AConversationThatEndsWithTheAssistantsWordsGoesOnBehindThem) {
@@ -62,10 +74,13 @@ TEST(ChatTemplate, AConversationThatEndsWithTheAssistantsWordsGoesOnBehindThem) 
         if (expected == nullptr) continue;
         std::vector<answer::Message> messages;
         for (const auto& message : one.at("messages").as_array())
-            messages.push_back({std::string(message.at("role").as_string()), std::string(message.at("content").as_string())});
-        const std::string name(one.at("template").as_string()), begun = std::string(expected->as_string());
+            messages.push_back({std::string(message.at("role").as_string()),
+                                std::string(message.at("content").as_string())});
+        const std::string name(one.at("template").as_string()),
+            begun = std::string(expected->as_string());
         messages.push_back({"assistant", " Four, </s> I  "});
-        EXPECT_EQ(render(content(name), messages), begun + " Four, </s> I  ") << name << ": as it was written, blanks and all";
+        EXPECT_EQ(render(content(name), messages), begun + " Four, </s> I  ")
+            << name << ": as it was written, blanks and all";
         messages.back().content.clear();
         EXPECT_EQ(render(content(name), messages), begun) << name;
         ++rendered;
@@ -74,25 +89,35 @@ TEST(ChatTemplate, AConversationThatEndsWithTheAssistantsWordsGoesOnBehindThem) 
 }
 
 TEST(ChatTemplate, WhatIsContinuedIsAMessagesText) {
-    const auto form = ChatTemplate::parse("{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}[assistant] ", {"<s>", true}, {"</s>", true});
+    const auto form = ChatTemplate::parse(
+        "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}[assistant] ",
+        {"<s>", true}, {"</s>", true});
     const std::vector<answer::Message> messages = {{"user", "a"}, {"assistant", "b</s>"}};
-    EXPECT_EQ(form->render(messages).value(), (std::vector<TextPart>{{"[user] ", false}, {"a", true}, {"[assistant] ", false}, {"b</s>", true}}));
+    EXPECT_EQ(form->render(messages).value(),
+              (std::vector<TextPart>{
+                  {"[user] ", false}, {"a", true}, {"[assistant] ", false}, {"b</s>", true}}));
 }
 
 TEST(ChatTemplate, OnlyOneMessageOfTheAssistantIsContinued) {
-    EXPECT_THAT(render("{% for m in messages %}{{ m.content }}{% endfor %}", {{"user", "x"}, {"assistant", "a"}, {"assistant", "b"}}),
+    EXPECT_THAT(render("{% for m in messages %}{{ m.content }}{% endfor %}",
+                       {{"user", "x"}, {"assistant", "a"}, {"assistant", "b"}}),
                 HasSubstr("ends with two messages of the assistant"));
 }
 
 TEST(ChatTemplate, ARefusalNamesThePlaceAndTheReason) {
-    EXPECT_EQ(render("{{ bos_token }}\n  {{ raise_exception('no system, please') }}", {{"system", "x"}}),
-              "refused: the model's chat template does not take this conversation: Jinja Exception: no system, please (its line 2, column 21)");
+    EXPECT_EQ(
+        render("{{ bos_token }}\n  {{ raise_exception('no system, please') }}", {{"system", "x"}}),
+        "refused: the model's chat template does not take this conversation: Jinja Exception: no "
+        "system, please (its line 2, column 21)");
 }
 
 TEST(ChatTemplate, AProgramThatCannotBeReadIsSaidToBeSo) {
-    for (const char* bad : {"{% for m in messages %}", "{{ 'open", "{% if %}{% endif %}", "{{ messages | nosuchfilter }}", "{% nonsense %}"}) {
+    for (const char* bad : {"{% for m in messages %}", "{{ 'open", "{% if %}{% endif %}",
+                            "{{ messages | nosuchfilter }}", "{% nonsense %}"}) {
         const std::string said = render(bad, {{"user", "x"}});
-        EXPECT_TRUE(said.starts_with("unreadable: the model's chat template") || said.starts_with("refused: the model's chat template")) << bad << ": " << said;
+        EXPECT_TRUE(said.starts_with("unreadable: the model's chat template") ||
+                    said.starts_with("refused: the model's chat template"))
+            << bad << ": " << said;
         EXPECT_EQ(said.find('\n'), std::string::npos) << said;
     }
 }

@@ -1,7 +1,9 @@
-// Where control tokens stand in a text, as libllama finds them: written out exactly, the longest first.
+// Where control tokens stand in a text, as libllama finds them: written out exactly, the longest
+// first.
 //
-// A message may be megabytes of one character that begins such tokens, while everybody waits for this search: from each place
-// the sorted list of tokens is narrowed byte by byte, so that a place costs as many steps as it agrees with any token.
+// A message may be megabytes of one character that begins such tokens, while everybody waits for
+// this search: from each place the sorted list of tokens is narrowed byte by byte, so that a place
+// costs as many steps as it agrees with any token.
 #pragma once
 
 #include <array>

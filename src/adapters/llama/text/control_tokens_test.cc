@@ -13,9 +13,11 @@ namespace {
 
 TEST(ControlTokens, AreFoundWhereATrialOfAllFindsThem) {
     EXPECT_TRUE(rc::check([] {
-        const auto word = rc::gen::container<std::string>(rc::gen::elementOf(std::string("<|a>\x80")));
+        const auto word =
+            rc::gen::container<std::string>(rc::gen::elementOf(std::string("<|a>\x80")));
         std::map<std::string, engine::TokenId> all;
-        for (const std::string& text : *rc::gen::container<std::vector<std::string>>(rc::gen::nonEmpty(word)))
+        for (const std::string& text :
+             *rc::gen::container<std::vector<std::string>>(rc::gen::nonEmpty(word)))
             all.emplace(text, static_cast<engine::TokenId>(all.size()));
         const ControlTokens tokens({all.begin(), all.end()});
         const std::string text = *word;
@@ -23,7 +25,9 @@ TEST(ControlTokens, AreFoundWhereATrialOfAllFindsThem) {
         for (std::size_t at = 0; at < text.size(); ++at) {
             const std::pair<const std::string, engine::TokenId>* longest = nullptr;
             for (const auto& each : all)
-                if (text.substr(at).starts_with(each.first) && (longest == nullptr || each.first.size() > longest->first.size())) longest = &each;
+                if (text.substr(at).starts_with(each.first) &&
+                    (longest == nullptr || each.first.size() > longest->first.size()))
+                    longest = &each;
             if (longest == nullptr) continue;
             const auto found = tokens.next(text, from);
             RC_ASSERT(found.has_value());

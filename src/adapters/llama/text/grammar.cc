@@ -1,4 +1,5 @@
-// libllama's sampler marks refused tokens with a logit of -infinity; any array of tokens will do, also one of a single token.
+// libllama's sampler marks refused tokens with a logit of -infinity; any array of tokens will do,
+// also one of a single token.
 #include "adapters/llama/text/grammar.h"
 
 #include <cmath>
@@ -35,19 +36,23 @@ public:
         : vocabulary_(vocabulary), bytes_(std::move(bytes)), sampler_(std::move(sampler)) {}
 
     void keep_allowed(std::vector<TokenId>& tokens) override {
-        std::erase_if(tokens, [&](TokenId token) { return lost_ || (!bytes_->fits(token, pending_) && !llama_vocab_is_eog(vocabulary_, token)); });
+        std::erase_if(tokens, [&](TokenId token) {
+            return lost_ ||
+                   (!bytes_->fits(token, pending_) && !llama_vocab_is_eog(vocabulary_, token));
+        });
         entries_.clear();
         for (const TokenId token : tokens) entries_.push_back({.id = token, .logit = 0, .p = 0});
         if (entries_.empty()) return;
-        llama_token_data_array all{.data = entries_.data(), .size = entries_.size(), .selected = -1, .sorted = false};
+        llama_token_data_array all{
+            .data = entries_.data(), .size = entries_.size(), .selected = -1, .sorted = false};
         llama_sampler_apply(sampler_.get(), &all);
         tokens.clear();
         for (const llama_token_data& entry : entries_)
             if (std::isfinite(entry.logit)) tokens.push_back(entry.id);
     }
 
-    /// libllama throws when the token fits nowhere. It was allowed, so this is a fault of one of the two; then nothing is allowed
-    /// any more and the answer says so.
+    /// libllama throws when the token fits nowhere. It was allowed, so this is a fault of one of
+    /// the two; then nothing is allowed any more and the answer says so.
     void accept(TokenId token) override {
         pending_ = bytes_->pending_after(token, pending_);
         try {
@@ -93,10 +98,13 @@ std::string TokenBytes::pending_after(TokenId token, std::string_view pending) c
     return unfinished(std::string(pending) + parts_.at(token)).value_or("");
 }
 
-base::Result<std::unique_ptr<engine::TokenConstraint>> make_grammar(const llama_vocab* vocabulary, std::shared_ptr<const TokenBytes> bytes,
-                                                                    const std::string& grammar) {
+base::Result<std::unique_ptr<engine::TokenConstraint>> make_grammar(
+    const llama_vocab* vocabulary, std::shared_ptr<const TokenBytes> bytes,
+    const std::string& grammar) {
     Sampler sampler(llama_sampler_init_grammar(vocabulary, grammar.c_str(), "root"));
-    if (sampler == nullptr) return base::usage_error("libllama does not take the grammar of this response format", "ask for a simpler one");
+    if (sampler == nullptr)
+        return base::usage_error("libllama does not take the grammar of this response format",
+                                 "ask for a simpler one");
     return std::make_unique<Grammar>(vocabulary, std::move(bytes), std::move(sampler));
 }
 

@@ -1,4 +1,5 @@
-// Response formats with the real vocabulary and the real model: what comes fulfils the schema, alone and in company.
+// Response formats with the real vocabulary and the real model: what comes fulfils the schema,
+// alone and in company.
 #include "adapters/llama/text/grammar.h"
 
 #include <fmt/format.h>
@@ -30,9 +31,11 @@ using base::Tokens;
 using engine::SequenceId;
 using engine::TokenId;
 
-const std::filesystem::path kModel = tests::source_dir() / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+const std::filesystem::path kModel =
+    tests::source_dir() / ".deps/models/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// JSON Schema as its specification reads, of the keywords that are honoured; an eye of its own, which knows no grammar.
+/// JSON Schema as its specification reads, of the keywords that are honoured; an eye of its own,
+/// which knows no grammar.
 bool fulfils(const json::value& root, const json::value& schema, const json::value& value);
 
 bool is_of(const json::value& value, std::string_view type) {
@@ -46,7 +49,8 @@ bool is_of(const json::value& value, std::string_view type) {
 
 /// "2024-02-28T23:59:59.5+01:30": a day of the calendar and a time of the clock.
 bool is_date_time(const std::string& text) {
-    static const std::regex kForm(R"((\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[-+]([01]\d|2[0-3]):[0-5]\d))");
+    static const std::regex kForm(
+        R"((\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[-+]([01]\d|2[0-3]):[0-5]\d))");
     std::smatch parts;
     if (!std::regex_match(text, parts, kForm)) return false;
     const auto number = [&](std::size_t part) { return std::stoi(parts[part].str()); };
@@ -59,13 +63,16 @@ std::int64_t characters(std::string_view text) {
     return count;
 }
 
-bool object_fulfils(const json::value& root, const json::object& schema, const json::object& value) {
+bool object_fulfils(const json::value& root, const json::object& schema,
+                    const json::object& value) {
     const auto* properties = schema.if_contains("properties");
     for (const auto& member : value) {
-        const auto* described = properties == nullptr ? nullptr : properties->get_object().if_contains(member.key());
+        const auto* described =
+            properties == nullptr ? nullptr : properties->get_object().if_contains(member.key());
         const auto* others = schema.if_contains("additionalProperties");
         if (described != nullptr && !fulfils(root, *described, member.value())) return false;
-        if (described == nullptr && others != nullptr && !fulfils(root, *others, member.value())) return false;
+        if (described == nullptr && others != nullptr && !fulfils(root, *others, member.value()))
+            return false;
     }
     if (const auto* required = schema.if_contains("required"))
         for (const auto& name : required->get_array())
@@ -79,7 +86,9 @@ bool array_fulfils(const json::value& root, const json::object& schema, const js
     if (schema.contains("maxItems") && count > schema.at("maxItems").as_int64()) return false;
     const auto* first = schema.if_contains("prefixItems");
     for (std::size_t i = 0; i < value.size(); ++i) {
-        const json::value* of = first != nullptr && i < first->get_array().size() ? &first->get_array()[i] : schema.if_contains("items");
+        const json::value* of = first != nullptr && i < first->get_array().size()
+                                    ? &first->get_array()[i]
+                                    : schema.if_contains("items");
         if (of != nullptr && !fulfils(root, *of, value[i])) return false;
     }
     return true;
@@ -88,21 +97,28 @@ bool array_fulfils(const json::value& root, const json::object& schema, const js
 bool fulfils(const json::value& root, const json::value& schema, const json::value& value) {
     if (schema.is_bool()) return schema.get_bool();
     const json::object& all = schema.get_object();
-    if (const auto* ref = all.if_contains("$ref")) return fulfils(root, root.at_pointer(std::string_view(ref->get_string()).substr(1)), value);
+    if (const auto* ref = all.if_contains("$ref"))
+        return fulfils(root, root.at_pointer(std::string_view(ref->get_string()).substr(1)), value);
     for (const char* key : {"anyOf", "oneOf"})
-        if (const auto* of = all.if_contains(key)) return std::ranges::any_of(of->get_array(), [&](const auto& one) { return fulfils(root, one, value); });
+        if (const auto* of = all.if_contains(key))
+            return std::ranges::any_of(of->get_array(),
+                                       [&](const auto& one) { return fulfils(root, one, value); });
     if (const auto* same = all.if_contains("const"))
         if (value != *same) return false;
     if (const auto* of = all.if_contains("enum"))
         if (std::ranges::find(of->get_array(), value) == of->get_array().end()) return false;
     if (const auto* type = all.if_contains("type")) {
         const json::array types = type->is_array() ? type->get_array() : json::array{*type};
-        if (std::ranges::none_of(types, [&](const auto& each) { return is_of(value, each.get_string()); })) return false;
+        if (std::ranges::none_of(types,
+                                 [&](const auto& each) { return is_of(value, each.get_string()); }))
+            return false;
     }
     if (value.is_string()) {
-        if (all.contains("pattern")) {  // of bytes, so that characters beyond ASCII count as one by the form of UTF-8 only
+        if (all.contains("pattern")) {  // of bytes, so that characters beyond ASCII count as one by
+                                        // the form of UTF-8 only
             std::string text(value.get_string());
-            if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }) &&
+            if (std::ranges::all_of(text,
+                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; }) &&
                 !std::regex_match(text, std::regex(std::string(all.at("pattern").as_string()))))
                 return false;
         }
@@ -117,7 +133,9 @@ bool fulfils(const json::value& root, const json::value& schema, const json::val
         if (all.contains("maximum") && number > all.at("maximum").to_number<double>()) return false;
     }
     if (value.is_int64()) {
-        if (all.contains("exclusiveMaximum") && value.get_int64() >= all.at("exclusiveMaximum").as_int64()) return false;
+        if (all.contains("exclusiveMaximum") &&
+            value.get_int64() >= all.at("exclusiveMaximum").as_int64())
+            return false;
     }
     if (value.is_array()) return array_fulfils(root, all, value.get_array());
     return !value.is_object() || object_fulfils(root, all, value.get_object());
@@ -154,14 +172,17 @@ const std::vector<const char*> kSchemas = {
     R"({"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/n"},"maxItems":2}},"additionalProperties":false}}})",
 };
 
-/// A walk along a grammar that takes any way: few tokens, so that brackets and quotes come often, with numbers from a seed.
+/// A walk along a grammar that takes any way: few tokens, so that brackets and quotes come often,
+/// with numbers from a seed.
 class Walk {
 public:
     Walk(engine::Backend& backend, std::uint64_t seed) : backend_(backend), random_(seed) {
         const auto tokens = backend.facts().vocabulary;
         row_.assign(static_cast<std::size_t>(tokens), -std::numeric_limits<float>::infinity());
         for (TokenId token = 0; token < tokens; ++token)
-            if (backend.is_end(token) || (backend.piece(token).size() <= 1 && token < 600) || (token < 60'000 && random_.chance(0.004))) open_.push_back(token);
+            if (backend.is_end(token) || (backend.piece(token).size() <= 1 && token < 600) ||
+                (token < 60'000 && random_.chance(0.004)))
+                open_.push_back(token);
     }
     /// The text, or nothing when it did not end.
     std::optional<std::string> text(engine::TokenConstraint& constraint) {
@@ -170,8 +191,10 @@ public:
         for (int i = 0; i < 400; ++i) {
             for (const TokenId token : open_) {
                 const std::string piece = backend_.piece(token);
-                const bool closes = piece == "\"" || piece == "]" || piece == "}" || piece == "null" || backend_.is_end(token);
-                row_[static_cast<std::size_t>(token)] = static_cast<float>(random_.normal() * 2 + (closes ? 5 : 0));
+                const bool closes = piece == "\"" || piece == "]" || piece == "}" ||
+                                    piece == "null" || backend_.is_end(token);
+                row_[static_cast<std::size_t>(token)] =
+                    static_cast<float>(random_.normal() * 2 + (closes ? 5 : 0));
             }
             const auto token = sampler.pick(row_, &constraint);
             if (!token) return ADD_FAILURE() << "nothing may follow " << text, std::nullopt;
@@ -215,11 +238,21 @@ std::string composed(base::Random& random, int depth) {
     constexpr std::size_t kLeaves = 16;  // the first of kSchemas, which refer to nothing
     const auto part = [&] { return composed(random, depth - 1); };
     switch (depth == 0 ? 0 : random.below(6)) {
-        case 1: return fmt::format(R"({{"type":"array","items":{},"maxItems":{}}})", part(), 1 + random.below(3));
-        case 2: return fmt::format(R"({{"type":"object","properties":{{"x":{},"y":{}}},"required":["x"],"additionalProperties":false}})", part(), part());
-        case 3: return fmt::format(R"({{"type":"object","properties":{{"y":{},"xy":{}}},"additionalProperties":{}}})", part(), part(), part());
+        case 1:
+            return fmt::format(R"({{"type":"array","items":{},"maxItems":{}}})", part(),
+                               1 + random.below(3));
+        case 2:
+            return fmt::format(
+                R"({{"type":"object","properties":{{"x":{},"y":{}}},"required":["x"],"additionalProperties":false}})",
+                part(), part());
+        case 3:
+            return fmt::format(
+                R"({{"type":"object","properties":{{"y":{},"xy":{}}},"additionalProperties":{}}})",
+                part(), part(), part());
         case 4: return fmt::format(R"({{"anyOf":[{},{}]}})", part(), part());
-        case 5: return fmt::format(R"({{"type":"array","prefixItems":[{},{}],"items":false}})", part(), part());
+        case 5:
+            return fmt::format(R"({{"type":"array","prefixItems":[{},{}],"items":false}})", part(),
+                               part());
         default: return kSchemas[random.below(kLeaves)];
     }
 }
@@ -252,8 +285,10 @@ TEST(Grammar, LibllamaTakesEveryPatternThatIsRead) {
     int taken = 0;
     for (int i = 0; i < 20'000; ++i) {
         std::string pattern = "^";
-        for (auto left = 2 + random.below(12); left > 0; --left) pattern += kSigns[random.below(kSigns.size())];
-        const auto read = schema::read_schema(json::object{{"type", "string"}, {"pattern", pattern + "$"}});
+        for (auto left = 2 + random.below(12); left > 0; --left)
+            pattern += kSigns[random.below(kSigns.size())];
+        const auto read =
+            schema::read_schema(json::object{{"type", "string"}, {"pattern", pattern + "$"}});
         if (!read) continue;
         ++taken;
         EXPECT_TRUE(backend->constrain(schema::grammar_of(*read)).has_value()) << pattern;
@@ -263,15 +298,32 @@ TEST(Grammar, LibllamaTakesEveryPatternThatIsRead) {
 
 TEST(Grammar, TokensMakeCharactersOrAreRefused) {
     TokenBytes bytes;
-    const std::vector<std::string> pieces = {"a",      "",     std::string("a\0b", 3), "\xC3", "\xA4", "\xA4 b", "x\xF0\x9F", "\xE0", "\xED", "\xA0", "\x80",
-                                             "\xC3\"", "\xFF", "\xA4\xA4\xA4\xA4"};
+    const std::vector<std::string> pieces = {"a",
+                                             "",
+                                             std::string("a\0b", 3),
+                                             "\xC3",
+                                             "\xA4",
+                                             "\xA4 b",
+                                             "x\xF0\x9F",
+                                             "\xE0",
+                                             "\xED",
+                                             "\xA0",
+                                             "\x80",
+                                             "\xC3\"",
+                                             "\xFF",
+                                             "\xA4\xA4\xA4\xA4"};
     for (const std::string& piece : pieces) bytes.add(piece);
     const auto fits = [&](std::string_view piece, std::string_view pending) {
-        return bytes.fits(static_cast<TokenId>(std::ranges::find(pieces, piece) - pieces.begin()), pending);
+        return bytes.fits(static_cast<TokenId>(std::ranges::find(pieces, piece) - pieces.begin()),
+                          pending);
     };
-    for (const char* piece : {"a", "\xC3", "x\xF0\x9F", "\xE0"}) EXPECT_TRUE(fits(piece, "")) << piece;
-    for (const std::string& piece : {pieces[1], pieces[2], pieces[4], pieces[5], pieces[11], pieces[12], pieces[13]}) EXPECT_FALSE(fits(piece, "")) << piece;
-    EXPECT_TRUE(fits("\xA4", "\xC3") && fits("\xA4 b", "\xC3") && fits("\xA0", "\xE0") && fits("\x80", "\xED"));
+    for (const char* piece : {"a", "\xC3", "x\xF0\x9F", "\xE0"})
+        EXPECT_TRUE(fits(piece, "")) << piece;
+    for (const std::string& piece :
+         {pieces[1], pieces[2], pieces[4], pieces[5], pieces[11], pieces[12], pieces[13]})
+        EXPECT_FALSE(fits(piece, "")) << piece;
+    EXPECT_TRUE(fits("\xA4", "\xC3") && fits("\xA4 b", "\xC3") && fits("\xA0", "\xE0") &&
+                fits("\x80", "\xED"));
     EXPECT_FALSE(fits("a", "\xC3") || fits("\xC3", "\xC3")) << "in the middle of a character";
     EXPECT_FALSE(fits("\x80", "\xE0")) << "longer than the character needs";
     EXPECT_FALSE(fits("\xA0", "\xED")) << "half of a surrogate pair";
@@ -281,11 +333,13 @@ TEST(Grammar, TokensMakeCharactersOrAreRefused) {
 
 TEST(Grammar, WhatLibllamaDoesNotTakeIsAnError) {
     auto backend = load({.model = kModel, .max_sequences = 1}).value();
-    for (const char* grammar : {"root ::= nowhere", "root ::= (", "other ::= \"a\"", "root ::= root \"a\" | \"b\""})
+    for (const char* grammar :
+         {"root ::= nowhere", "root ::= (", "other ::= \"a\"", "root ::= root \"a\" | \"b\""})
         EXPECT_FALSE(backend->constrain(grammar).has_value()) << grammar;
 }
 
-/// The longest that the engine's thread could be held up by what the limits allow, on a machine that does other things too.
+/// The longest that the engine's thread could be held up by what the limits allow, on a machine
+/// that does other things too.
 TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
     auto backend = load({.model = kModel, .max_sequences = 1}).value();
     const auto list = [](int count, const std::function<std::string(int)>& each) {
@@ -298,27 +352,54 @@ TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
         while (times-- > 0) all += text;
         return all;
     };
-    const auto named = [](std::string_view value) { return [value](int i) { return fmt::format(R"("p{}":{})", i, value); }; };
+    const auto named = [](std::string_view value) {
+        return [value](int i) { return fmt::format(R"("p{}":{})", i, value); };
+    };
     const std::vector<std::pair<const char*, std::string>> all = {
-        {"4900 required properties", fmt::format(R"({{"type":"object","properties":{{{}}},"required":[{}]}})", list(4900, named("{}")),
-                                                 list(4900, [](int i) { return fmt::format("\"p{}\"", i); }))},
-        {"126 optional properties", fmt::format(R"({{"type":"object","properties":{{{}}}}})", list(126, named(R"({"type":"string"})")))},
-        {"1000 values", fmt::format(R"({{"enum":[{}]}})", list(1000, [](int i) { return fmt::format("\"value {}\"", i * 7919); }))},
-        {"16 texts at once", fmt::format(R"({{"anyOf":[{}]}})", list(16, [](int i) { return fmt::format(R"({{"type":"string","minLength":{}}})", i * 10); }))},
-        {"5 free values at once", fmt::format(R"({{"type":"array","items":{{"anyOf":[{}]}}}})", list(5, [](int) { return "{}"; }))},
-        {"an ambiguous pattern", fmt::format(R"({{"type":"string","pattern":"^{}$"}})", repeat("(a*|b*)", 64))},
+        {"4900 required properties",
+         fmt::format(R"({{"type":"object","properties":{{{}}},"required":[{}]}})",
+                     list(4900, named("{}")),
+                     list(4900, [](int i) { return fmt::format("\"p{}\"", i); }))},
+        {"126 optional properties", fmt::format(R"({{"type":"object","properties":{{{}}}}})",
+                                                list(126, named(R"({"type":"string"})")))},
+        {"1000 values",
+         fmt::format(R"({{"enum":[{}]}})",
+                     list(1000, [](int i) { return fmt::format("\"value {}\"", i * 7919); }))},
+        {"16 texts at once",
+         fmt::format(R"({{"anyOf":[{}]}})",
+                     list(16,
+                          [](int i) {
+                              return fmt::format(R"({{"type":"string","minLength":{}}})", i * 10);
+                          }))},
+        {"5 free values at once", fmt::format(R"({{"type":"array","items":{{"anyOf":[{}]}}}})",
+                                              list(5, [](int) { return "{}"; }))},
+        {"an ambiguous pattern",
+         fmt::format(R"({{"type":"string","pattern":"^{}$"}})", repeat("(a*|b*)", 64))},
         {"another", fmt::format(R"({{"type":"string","pattern":"^{}$"}})", repeat("a?", 128))},
-        {"patterns of 256 states", fmt::format(R"({{"type":"object","properties":{{{0}}},"required":["p0","p1"]}})",
-                                               list(2, named(R"({"type":"string","pattern":"^[a-z0-9]*a[a-z0-9]{7}$"})")))},
-        {"a list of 16 texts alike", fmt::format(R"({{"type":"array","items":{{"anyOf":[{}]}}}})",
-                                                 list(16, [](int i) { return fmt::format(R"({{"type":"string","maxLength":{}}})", i); }))},
+        {"patterns of 256 states",
+         fmt::format(R"({{"type":"object","properties":{{{0}}},"required":["p0","p1"]}})",
+                     list(2, named(R"({"type":"string","pattern":"^[a-z0-9]*a[a-z0-9]{7}$"})")))},
+        {"a list of 16 texts alike",
+         fmt::format(
+             R"({{"type":"array","items":{{"anyOf":[{}]}}}})",
+             list(16,
+                  [](int i) { return fmt::format(R"({{"type":"string","maxLength":{}}})", i); }))},
         {"a list of 16 lists alike",
          fmt::format(R"({{"type":"array","items":{{"anyOf":[{}]}}}})",
-                     list(16, [](int i) { return fmt::format(R"({{"type":"array","items":{{"const":"a"}},"maxItems":{}}})", i); }))},
-        {"10000 repetitions", fmt::format(R"({{"type":"object","properties":{{{0}}},"required":["p0","p1","p2","p3","p4"]}})",
-                                          list(5, named(R"({"type":"string","minLength":1,"maxLength":2000})")))},
+                     list(16,
+                          [](int i) {
+                              return fmt::format(
+                                  R"({{"type":"array","items":{{"const":"a"}},"maxItems":{}}})", i);
+                          }))},
+        {"10000 repetitions",
+         fmt::format(
+             R"({{"type":"object","properties":{{{0}}},"required":["p0","p1","p2","p3","p4"]}})",
+             list(5, named(R"({"type":"string","minLength":1,"maxLength":2000})")))},
     };
-    const auto ms_since = [](auto begin) { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(); };
+    const auto ms_since = [](auto begin) {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count();
+    };
     std::vector<TokenId> every(static_cast<std::size_t>(backend->facts().vocabulary));
     for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<TokenId>(i);
     for (const auto& [name, schema] : all) {
@@ -332,39 +413,53 @@ TEST(Grammar, TheLargestSchemasThatAreTakenHoldNobodyUpForLong) {
         double longest = 0;
         const TokenId letter = backend->tokenize("a").tokens.back();  // what the patterns wait for
         std::vector<TokenId> likely = {letter};
-        for (const char* text : {"\",\"", "],[", "[", "\"", ",", "]"}) likely.push_back(backend->tokenize(text).tokens.back());
+        for (const char* text : {"\",\"", "],[", "[", "\"", ",", "]"})
+            likely.push_back(backend->tokenize(text).tokens.back());
         for (int i = 0; i < 40; ++i) {
             std::vector<TokenId> allowed = every;
             begin = std::chrono::steady_clock::now();
             (*constraint)->keep_allowed(allowed);
             longest = std::max(longest, ms_since(begin));
             ASSERT_FALSE(allowed.empty()) << name;
-            const auto wanted = std::ranges::find_if(likely, [&](TokenId token) { return std::ranges::binary_search(allowed, token); });
-            const TokenId next = wanted != likely.end() && (i % 3 != 0 || *wanted != letter) ? *wanted : allowed[allowed.size() / 2];
+            const auto wanted = std::ranges::find_if(
+                likely, [&](TokenId token) { return std::ranges::binary_search(allowed, token); });
+            const TokenId next = wanted != likely.end() && (i % 3 != 0 || *wanted != letter)
+                                     ? *wanted
+                                     : allowed[allowed.size() / 2];
             if (backend->is_end(next)) break;
             (*constraint)->accept(next);
         }
-        fmt::print("{:>26}: read in {:.1f} ms, grammar of {} bytes made in {:.1f} ms, the whole vocabulary asked about in {:.1f} ms at most\n", name, read,
-                   grammar.size(), made, longest);
+        fmt::print(
+            "{:>26}: read in {:.1f} ms, grammar of {} bytes made in {:.1f} ms, the whole "
+            "vocabulary asked about in {:.1f} ms at most\n",
+            name, read, grammar.size(), made, longest);
         EXPECT_LT(read, 2000) << name;
         EXPECT_LT(made, 2000) << name;
         EXPECT_LT(longest, 3000) << name;
     }
 }
 
-// With the model ------------------------------------------------------------------------------------------------------------
+// With the model
+// -------------------------------------------------------------------------------------------------
 
 /// Answers to one question, which all have to be this.
-constexpr const char* kPet = R"({"type":"object","properties":{"name":{"type":"string","maxLength":8},"age":{"type":"integer","minimum":0,"maximum":30},)"
-                             R"("kind":{"enum":["cat","dog","fox"]}},"required":["name","age","kind"],"additionalProperties":false})";
+constexpr const char* kPet =
+    R"({"type":"object","properties":{"name":{"type":"string","maxLength":8},"age":{"type":"integer","minimum":0,"maximum":30},)"
+    R"("kind":{"enum":["cat","dog","fox"]}},"required":["name","age","kind"],"additionalProperties":false})";
 const std::vector<answer::Message> kQuestion = {{"user", "A pet as JSON: name, age, kind."}};
 
 class Pets {
 public:
     Pets(Tokens pool, const engine::EngineOptions& how)
-        : backend_(load({.model = kModel, .layout = KvLayout::kUnified, .kv_tokens = pool, .max_sequences = 8}).value()), engine_(*backend_, how) {}
+        : backend_(load({.model = kModel,
+                         .layout = KvLayout::kUnified,
+                         .kv_tokens = pool,
+                         .max_sequences = 8})
+                       .value()),
+          engine_(*backend_, how) {}
 
-    void ask(SequenceId id, bool bound, engine::Sampling sampling, std::int64_t max_tokens, engine::Priority priority = engine::Priority::kNormal) {
+    void ask(SequenceId id, bool bound, engine::Sampling sampling, std::int64_t max_tokens,
+             engine::Priority priority = engine::Priority::kNormal) {
         sampling.seed = id;
         engine_.submit(now_,
                        {.id = id,
@@ -382,8 +477,10 @@ public:
             engine_.commit(now_, events_);
         }
         for (const auto& event : std::exchange(events_, {})) {
-            if (const auto* produced = std::get_if<engine::Produced>(&event)) texts[produced->id] += produced->text;
-            if (const auto* ended = std::get_if<engine::Ended>(&event)) texts[ended->id] += ended->text, ends[ended->id] = ended->end;
+            if (const auto* produced = std::get_if<engine::Produced>(&event))
+                texts[produced->id] += produced->text;
+            if (const auto* ended = std::get_if<engine::Ended>(&event))
+                texts[ended->id] += ended->text, ends[ended->id] = ended->end;
             EXPECT_FALSE(std::holds_alternative<engine::Refused>(event));
         }
     }
@@ -425,14 +522,17 @@ TEST(RealModelGrammar, TwentySeedsGiveTwentyAnswersThatFulfilTheSchema) {
     EXPECT_GT(seen.size(), 15U);
 }
 
-/// Two that are bound lose their places in a small pool to two that are not, by copy or to be computed again.
+/// Two that are bound lose their places in a small pool to two that are not, by copy or to be
+/// computed again.
 TEST(RealModelGrammar, TheTextIsTheSameAloneInCompanyAndAfterAPause) {
     const auto ask = [](Pets& pets, SequenceId id) {
-        pets.ask(id, id < 3, {.temperature = 0.9}, id < 3 ? 40 : 28, id < 3 ? engine::Priority::kBatch : engine::Priority::kInteractive);
+        pets.ask(id, id < 3, {.temperature = 0.9}, id < 3 ? 40 : 28,
+                 id < 3 ? engine::Priority::kBatch : engine::Priority::kInteractive);
     };
     std::map<SequenceId, std::string> alone;
     for (const base::Bytes host : {engine::kDefaultHostMemory, base::Bytes{0}}) {
-        const engine::EngineOptions how{.admission = engine::AdmissionMode::kEager, .host_memory = host};
+        const engine::EngineOptions how{.admission = engine::AdmissionMode::kEager,
+                                        .host_memory = host};
         if (alone.empty()) {
             Pets one(Tokens{256}, how);
             for (SequenceId id = 1; id <= 4; ++id) ask(one, id), one.run();
@@ -444,7 +544,9 @@ TEST(RealModelGrammar, TheTextIsTheSameAloneInCompanyAndAfterAPause) {
         for (SequenceId id = 3; id <= 4; ++id) ask(many, id);
         many.run();
         EXPECT_EQ(many.texts, alone);
-        const auto pauses = [&](SequenceId id) { return host.count > 0 ? many.ends[id].numbers.swaps : many.ends[id].numbers.recomputes; };
+        const auto pauses = [&](SequenceId id) {
+            return host.count > 0 ? many.ends[id].numbers.swaps : many.ends[id].numbers.recomputes;
+        };
         EXPECT_GT(pauses(1) + pauses(2), 0);
         for (SequenceId id = 1; id <= 2; ++id) expect_a_pet(many.texts[id]);
     }

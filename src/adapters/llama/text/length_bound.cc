@@ -1,10 +1,13 @@
 // Which tokenizers keep every byte (libllama's sources, llama-vocab.cpp):
-// - Sentence pieces: blanks become U+2581 and one may be put in front, which only adds; what is no piece becomes byte tokens.
-// - Byte pairs: all bytes lie in tokens if each byte has one of its own; one that has not is dropped, and counts nothing here.
+// - Sentence pieces: blanks become U+2581 and one may be put in front, which only adds; what is no
+// piece becomes byte tokens.
+// - Byte pairs: all bytes lie in tokens if each byte has one of its own; one that has not is
+// dropped, and counts nothing here.
 //   Bytes that are no UTF-8 become U+FFFD, so nothing is claimed of such a text.
-// - Word pieces and unigrams fold white space and accents and make one unknown token of a whole word: nothing is claimed.
-// Control tokens cover their own text, recognised or not. Some also take the white space beside them.
-// A blank counts as one byte. U+2581 in a text is either such a blank or three bytes, whichever costs less.
+// - Word pieces and unigrams fold white space and accents and make one unknown token of a whole
+// word: nothing is claimed. Control tokens cover their own text, recognised or not. Some also take
+// the white space beside them. A blank counts as one byte. U+2581 in a text is either such a blank
+// or three bytes, whichever costs less.
 #include "adapters/llama/text/length_bound.h"
 
 #include <algorithm>
@@ -23,17 +26,20 @@ constexpr std::string_view kBlank = "\xE2\x96\x81";
 std::size_t index(char c) { return static_cast<unsigned char>(c); }
 
 std::string with_blanks(std::string text) {
-    for (auto at = text.find(kBlank); at != std::string::npos; at = text.find(kBlank, at)) text.replace(at, kBlank.size(), " ");
+    for (auto at = text.find(kBlank); at != std::string::npos; at = text.find(kBlank, at))
+        text.replace(at, kBlank.size(), " ");
     return text;
 }
 
 /// What the token covers; one that is never shown still covers its text.
 std::string piece_of(const llama_vocab* vocabulary, llama_token token) {
     std::string piece(32, '\0');
-    int size = llama_token_to_piece(vocabulary, token, piece.data(), static_cast<std::int32_t>(piece.size()), 0, true);
+    int size = llama_token_to_piece(vocabulary, token, piece.data(),
+                                    static_cast<std::int32_t>(piece.size()), 0, true);
     if (size < 0) {
         piece.resize(static_cast<std::size_t>(-size));
-        size = llama_token_to_piece(vocabulary, token, piece.data(), static_cast<std::int32_t>(piece.size()), 0, true);
+        size = llama_token_to_piece(vocabulary, token, piece.data(),
+                                    static_cast<std::int32_t>(piece.size()), 0, true);
     }
     piece.resize(static_cast<std::size_t>(std::max(size, 0)));
     return piece.empty() ? llama_vocab_get_text(vocabulary, token) : piece;
@@ -48,12 +54,15 @@ LengthBound::LengthBound(const llama_vocab* vocabulary) {
     bool drops_blanks = false;
     for (llama_token token = 0; token < llama_vocab_n_tokens(vocabulary); ++token) {
         pieces.push_back(piece_of(vocabulary, token));
-        drops_blanks = drops_blanks || (llama_vocab_get_attr(vocabulary, token) & (LLAMA_TOKEN_ATTR_LSTRIP | LLAMA_TOKEN_ATTR_RSTRIP)) != 0;
+        drops_blanks = drops_blanks || (llama_vocab_get_attr(vocabulary, token) &
+                                        (LLAMA_TOKEN_ATTR_LSTRIP | LLAMA_TOKEN_ATTR_RSTRIP)) != 0;
     }
     read(pieces, drops_blanks);
 }
 
-LengthBound::LengthBound(std::span<const std::string> pieces, bool drops_blanks) { read(pieces, drops_blanks); }
+LengthBound::LengthBound(std::span<const std::string> pieces, bool drops_blanks) {
+    read(pieces, drops_blanks);
+}
 
 void LengthBound::read(std::span<const std::string> pieces, bool drops_blanks) {
     std::array<std::size_t, 256> longest{};

@@ -1,4 +1,5 @@
-// The least number of tokens, for vocabularies of every kind: never more than any way to cut a text into pieces needs.
+// The least number of tokens, for vocabularies of every kind: never more than any way to cut a text
+// into pieces needs.
 #include "adapters/llama/text/length_bound.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ const std::vector<std::string> kCharacters = {"a", "b", " ", "<", "\n", "\xC3\xA
 
 std::string some_piece() {
     std::string piece;
-    for (int left = *rc::gen::inRange(1, 6); left > 0; --left) piece += *rc::gen::elementOf(kCharacters);
+    for (int left = *rc::gen::inRange(1, 6); left > 0; --left)
+        piece += *rc::gen::elementOf(kCharacters);
     return piece;
 }
 
@@ -25,7 +27,8 @@ std::string some_piece() {
 std::string covered_by(std::string piece) {
     for (std::size_t at = 0; at < piece.size(); ++at) {
         if (piece[at] == ' ' && *rc::gen::arbitrary<bool>()) piece.replace(at, 1, "\xE2\x96\x81");
-        if (piece.substr(at, 3) == "\xE2\x96\x81" && *rc::gen::arbitrary<bool>()) piece.replace(at, 3, " ");
+        if (piece.substr(at, 3) == "\xE2\x96\x81" && *rc::gen::arbitrary<bool>())
+            piece.replace(at, 3, " ");
     }
     return piece;
 }
@@ -44,9 +47,12 @@ TEST(LengthBound, HoldsHoweverATextIsCutIntoPieces) {
         const int count = *rc::gen::inRange(0, 60);
         for (int i = 0; i < count; ++i) {
             text += covered_by(*rc::gen::elementOf(pieces));
-            if (drops_blanks) text += *rc::gen::elementOf(std::vector<std::string>{"", " ", "\n  "});
+            if (drops_blanks)
+                text += *rc::gen::elementOf(std::vector<std::string>{"", " ", "\n  "});
             for (const char c : std::string("ab<"))
-                if (!alone.contains(c)) text.append(*rc::gen::inRange<std::size_t>(0, 2), c);  // has no token: may be dropped
+                if (!alone.contains(c))
+                    text.append(*rc::gen::inRange<std::size_t>(0, 2),
+                                c);  // has no token: may be dropped
         }
         const auto least = bound.least_tokens(text).count;
         if (least > 0) ++claimed;
@@ -66,9 +72,12 @@ TEST(LengthBound, ARunCostsWhatTheLongestPieceOfItCosts) {
 
 TEST(LengthBound, NothingIsClaimedOfBytesThatMayVanish) {
     const std::vector<std::string> pieces = {"a", " ", "bb"};
-    EXPECT_EQ(LengthBound(pieces, false).least_tokens("bbbbbbbb"), Tokens{0}) << "no token is 'b' alone: it may be dropped";
-    EXPECT_EQ(LengthBound(pieces, true).least_tokens("a        a"), Tokens{2}) << "white space goes with a control token";
-    EXPECT_EQ(LengthBound(pieces, false).least_tokens("aaaa\xFF"), Tokens{0}) << "not UTF-8: read as something else";
+    EXPECT_EQ(LengthBound(pieces, false).least_tokens("bbbbbbbb"), Tokens{0})
+        << "no token is 'b' alone: it may be dropped";
+    EXPECT_EQ(LengthBound(pieces, true).least_tokens("a        a"), Tokens{2})
+        << "white space goes with a control token";
+    EXPECT_EQ(LengthBound(pieces, false).least_tokens("aaaa\xFF"), Tokens{0})
+        << "not UTF-8: read as something else";
 }
 
 }  // namespace

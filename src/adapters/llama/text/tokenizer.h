@@ -1,11 +1,13 @@
 // From text to tokens, so that what a user wrote can never be one of the model's control tokens.
 //
-// libllama's own way is one text in which control tokens are recognised wherever they stand: a user who writes
-// "<|im_end|>" ends his turn and begins another. Here the Jinja engine says which bytes come from messages. A conversation
-// whose messages hold no control token takes libllama's way, so ordinary text has the tokens it always had. Otherwise the
-// text is cut at the control tokens that the template itself wrote, and what stands between is read without any. (The cuts
-// are libllama's own, so merges across the seam of template and message stay as they are.) Tokens that a model calls
-// user-defined are ordinary text to it, and stay recognised. Raw prompts are the caller's own template: all is recognised.
+// libllama's own way is one text in which control tokens are recognised wherever they stand: a user
+// who writes "<|im_end|>" ends his turn and begins another. Here the Jinja engine says which bytes
+// come from messages. A conversation whose messages hold no control token takes libllama's way, so
+// ordinary text has the tokens it always had. Otherwise the text is cut at the control tokens that
+// the template itself wrote, and what stands between is read without any. (The cuts are libllama's
+// own, so merges across the seam of template and message stay as they are.) Tokens that a model
+// calls user-defined are ordinary text to it, and stay recognised. Raw prompts are the caller's own
+// template: all is recognised.
 #pragma once
 
 #include <llama.h>
@@ -32,8 +34,10 @@ public:
 
     /// Control tokens in `text` are recognised.
     std::vector<engine::TokenId> tokenize(std::string_view text) const;
-    /// Those of template parts only. Absent: a control token came out of plain text all the same, which no tokenizer is known to do.
-    std::optional<std::vector<engine::TokenId>> tokenize_apart(std::span<const TextPart> parts) const;
+    /// Those of template parts only. Absent: a control token came out of plain text all the same,
+    /// which no tokenizer is known to do.
+    std::optional<std::vector<engine::TokenId>> tokenize_apart(
+        std::span<const TextPart> parts) const;
 
     /// Never more than any of the two makes of `text`, and known at once.
     base::Tokens least_tokens(std::string_view text) const { return bound_.least_tokens(text); }
@@ -59,11 +63,14 @@ private:
 std::string joined(std::span<const TextPart> parts);
 
 /// A text as tokens, as far as it could leave room in `window` (engine::Backend::tokenize).
-engine::PromptTokens text_tokens(const Tokenizer& tokenizer, std::string_view text, base::Tokens window);
+engine::PromptTokens text_tokens(const Tokenizer& tokenizer, std::string_view text,
+                                 base::Tokens window);
 
-/// A conversation in the model's own template, in the same way. Errors: the template does not take it, or mixes its own words
-/// with a message that holds a control token, so that the two cannot be told apart.
-base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer, std::span<const answer::Message> messages,
+/// A conversation in the model's own template, in the same way. Errors: the template does not take
+/// it, or mixes its own words with a message that holds a control token, so that the two cannot be
+/// told apart.
+base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer,
+                                               std::span<const answer::Message> messages,
                                                base::Tokens window);
 
 }  // namespace fullstop::adapters::llama
