@@ -92,7 +92,7 @@ def self_test(clang_tidy: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build", help="build folder with compile_commands.json")
-    parser.add_argument("--clang-tidy", default="clang-tidy-19")
+    parser.add_argument("--clang-tidy", default=str(ROOT / ".deps/clang-tidy/clang_tidy/data/bin/clang-tidy"))
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
     return self_test(arguments.clang_tidy) if arguments.self_test else check(arguments.build.resolve(), arguments.clang_tidy)

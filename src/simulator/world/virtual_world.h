@@ -19,6 +19,8 @@
 
 namespace fullstop::simulator {
 
+struct VirtualNetwork;
+
 struct NetworkSettings {
     base::Duration latency =
         std::chrono::microseconds(120);  ///< one way, at least; a switch between two machines
@@ -67,8 +69,7 @@ public:
     std::size_t open_connections() const;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<VirtualNetwork> network_;
 };
 
 }  // namespace fullstop::simulator
