@@ -13,6 +13,8 @@
 
 namespace fullstop::probe {
 
+struct ClosedLoop;
+
 struct Progress {
     std::string arm, phase;
     int concurrency = 1;
@@ -60,8 +62,7 @@ public:
     bool done() const override;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<ClosedLoop> loop_;
 };
 
 }  // namespace fullstop::probe
