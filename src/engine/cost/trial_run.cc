@@ -16,7 +16,6 @@
 namespace fullstop::engine {
 namespace {
 
-using SequenceId;
 using base::Tokens;
 
 constexpr std::int64_t kAnswers = 12, kAtOnce = 8, kOutput = 60;
