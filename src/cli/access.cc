@@ -26,52 +26,53 @@ std::string names_of(const serving::ApiKeys& keys) {
 
 }  // namespace
 
-void declare_access(CLI::App& app, AccessWords& words) {
-    app.add_option("--api-key-file", words.key_file,
-                   "who may ask: 'name:key' or 'key' a line, # begins a comment. All but /health "
-                   "then wants 'Authorization: Bearer KEY'");
-    app.add_option("--allow-origin", words.origins,
-                   "origin of web pages that may ask, for example https://chat.example.org; may "
-                   "repeat. Its name is taken for this server's too. Pages of "
-                   "other origins get 403; what is no browser is not asked")
+void declare_access(CLI::App& app, AccessFlags& flags) {
+    app.add_option("--api-key-file", flags.key_file,
+                   "file of API keys, 'name:key' or 'key' per line, # begins a comment. With it "
+                   "every path but /health needs 'Authorization: Bearer KEY'");
+    app.add_option(
+           "--allow-origin", flags.origins,
+           "origin of web pages that may call this server, for example https://chat.example.org; "
+           "may repeat. Its host name is accepted as this server's. Pages of other origins get "
+           "403; requests without an Origin are not affected")
         ->allow_extra_args(false);
 }
 
-base::Result<serving::Access> read_access(const AccessWords& words) {
+base::Result<serving::Access> read_access(const AccessFlags& flags) {
     serving::Access access;
-    auto origins = serving::AllowedOrigins::parse(words.origins);
+    auto origins = serving::AllowedOrigins::parse(flags.origins);
     if (!origins) return std::unexpected(origins.error());
     access.origins = std::move(*origins);
-    if (words.key_file.empty()) return access;
-    const auto text = read_input(words.key_file, serving::kMaxKeyFileBytes, "file of keys",
+    if (flags.key_file.empty()) return access;
+    const auto text = read_input(flags.key_file, serving::kMaxKeyFileBytes, "file of keys",
                                  "check its name and its permissions");
     if (!text)
         return base::usage_error("--api-key-file: " + text.error().message, text.error().hint);
-    auto keys = serving::ApiKeys::parse(*text, words.key_file);
+    auto keys = serving::ApiKeys::parse(*text, flags.key_file);
     if (!keys) return std::unexpected(keys.error());
     access.keys = std::move(*keys);
     return access;
 }
 
-std::string access_warnings(const AccessWords& words, const std::string& host) {
-    if (words.key_file.empty())
-        return serving::is_loopback(host)
-                   ? ""
-                   : fmt::format(
-                         "warning: whoever reaches {} may ask here: it is no loopback address, and "
-                         "there is no --api-key-file\n",
-                         host);
+std::string access_warnings(const AccessFlags& flags, const std::string& host) {
+    if (flags.key_file.empty())
+        return serving::is_loopback(host) ? ""
+                                          : fmt::format(
+                                                "warning: everybody who reaches {} may use this "
+                                                "server: it is no loopback address, and "
+                                                "there is no --api-key-file\n",
+                                                host);
     namespace fs = std::filesystem;
     std::error_code trouble;
-    const auto others = fs::status(words.key_file, trouble).permissions() &
+    const auto others = fs::status(flags.key_file, trouble).permissions() &
                         (fs::perms::group_all | fs::perms::others_all);
     if (trouble || others == fs::perms::none) return "";
     return fmt::format(
         "warning: the keys in {} are open to other users of this machine: chmod 600 {}\n",
-        words.key_file, words.key_file);
+        flags.key_file, flags.key_file);
 }
 
-std::string access_summary(const AccessWords& words, const serving::Access& access) {
+std::string access_summary(const AccessFlags& flags, const serving::Access& access) {
     std::string out =
         access.keys.open()
             ? "Who may ask: everybody who reaches it, without a key (no api_key_file).\n"
@@ -79,9 +80,9 @@ std::string access_summary(const AccessWords& words, const serving::Access& acce
                   "Who may ask: holders of a key in {} ({}); others get 401, except for /health. "
                   "No client's key goes on to a server, "
                   "which gets that of its api_key_env, or none.\n",
-                  words.key_file, names_of(access.keys));
+                  flags.key_file, names_of(access.keys));
     out += "Web pages may ask from this address itself";
-    for (const std::string& origin : words.origins) out += ", from " + origin;
+    for (const std::string& origin : flags.origins) out += ", from " + origin;
     return out + "; those of other origins get 403.\n";
 }
 

@@ -25,12 +25,12 @@ TEST(AccessWarnings, AFileOfKeysThatOthersCanReadIsWarnedOf) {
     namespace fs = std::filesystem;
     const fs::path file = fs::path(testing::TempDir()) / "access_warnings.keys";
     std::ofstream(file) << "alice: wonder\n";
-    const AccessWords words{.key_file = file.string(), .origins = {}};
+    const AccessFlags flags{.key_file = file.string(), .origins = {}};
     for (const auto& [mode, warned] :
          {std::pair(0600, false), std::pair(0400, false), std::pair(0640, true),
           std::pair(0604, true), std::pair(0620, true)}) {
         fs::permissions(file, static_cast<fs::perms>(mode));
-        EXPECT_EQ(access_warnings(words, "0.0.0.0").find("chmod 600") != std::string::npos, warned)
+        EXPECT_EQ(access_warnings(flags, "0.0.0.0").find("chmod 600") != std::string::npos, warned)
             << std::oct << mode;
     }
     fs::remove(file);

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <ostream>
 
 #include "cli/gateway/gateway.h"
@@ -15,26 +16,52 @@
 #include "cli/serve/serve.h"
 #include "cli/simulate/simulate.h"
 #include "cli/version.h"
+#include "report/text.h"
 
 namespace fullstop::cli {
 namespace {
 
+/// Where --help begins its descriptions, and the narrowest that they become.
+constexpr std::size_t kHelpColumn = 30, kNarrowest = 40;
+
+/// Descriptions are wrapped, and options that exclude each other say so there.
+class HelpFormatter final : public CLI::Formatter {
+public:
+    explicit HelpFormatter(const World& world)
+        : width_(std::max<std::size_t>(static_cast<std::size_t>(std::max(world.columns, 0)),
+                                       kHelpColumn + kNarrowest) -
+                 kHelpColumn) {}
+
+    std::string make_option_opts(const CLI::Option* option) const override {
+        const std::string text = CLI::Formatter::make_option_opts(option);
+        return text.substr(0, text.find(" Excludes: "));
+    }
+    std::string make_option_desc(const CLI::Option* option) const override {
+        std::string text = report::wrap(option->get_description(), width_, "", "");
+        while (text.ends_with('\n')) text.pop_back();
+        return text;
+    }
+
+private:
+    std::size_t width_;
+};
+
 /// What CLI11 could not place, with the nearest word it would have taken.
-int usage(const World& world, const CLI::App& root, const std::vector<std::string>& words,
+int usage(const World& world, const CLI::App& root, const std::vector<std::string>& arguments,
           const CLI::ParseError& error) {
     const CLI::App* chosen = &root;
     std::vector<std::string> known;
     for (const CLI::App* command : root.get_subcommands({})) {
         known.push_back(command->get_name());
-        if (!words.empty() && command->get_name() == words.front()) chosen = command;
+        if (!arguments.empty() && command->get_name() == arguments.front()) chosen = command;
     }
     std::string suspect;
-    if (chosen == &root && !words.empty()) suspect = words.front();
+    if (chosen == &root && !arguments.empty()) suspect = arguments.front();
     if (chosen != &root) {
         known.clear();
         for (const CLI::Option* option : chosen->get_options())
             for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-        for (const std::string& word : words)
+        for (const std::string& word : arguments)
             if (word.starts_with("--") &&
                 std::ranges::find(known, word.substr(0, word.find('='))) == known.end())
                 suspect = word.substr(0, word.find('='));
@@ -51,12 +78,13 @@ int usage(const World& world, const CLI::App& root, const std::vector<std::strin
 
 }  // namespace
 
-int run(World& world, std::vector<std::string> words) {
+int run(World& world, std::vector<std::string> arguments) {
     CLI::App root(
         "Finds out why answers of a local LLM get shorter when several people use it at once, and "
         "proves it.",
         "fullstop");
     root.set_version_flag("--version", fmt::format("fullstop {} ({})", kVersion, kBuild));
+    root.formatter(std::make_shared<HelpFormatter>(world));
     root.require_subcommand(1);
     root.footer(
         "Examples:\n"
@@ -67,10 +95,10 @@ int run(World& world, std::vector<std::string> words) {
     const std::vector<Command> commands = {add_probe(root, world), add_report(root, world),
                                            add_serve(root, world), add_gateway(root, world),
                                            add_simulate(root, world)};
-    const std::vector<std::string> original = words;
-    std::ranges::reverse(words);  // CLI11 takes them from the back
+    const std::vector<std::string> original = arguments;
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
     try {
-        root.parse(words);
+        root.parse(arguments);
     } catch (const CLI::CallForHelp&) {
         const auto chosen = root.get_subcommands();
         const std::string help = chosen.empty() ? root.help() : chosen.front()->help();

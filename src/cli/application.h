@@ -10,6 +10,6 @@
 namespace fullstop::cli {
 
 /// Runs one command line (without the program's name) and returns the exit code.
-int run(World& world, std::vector<std::string> words);
+int run(World& world, std::vector<std::string> arguments);
 
 }  // namespace fullstop::cli

@@ -7,7 +7,7 @@
 
 namespace fullstop::cli {
 
-std::string words_of(const base::Error& error) {
+std::string message_of(const base::Error& error) {
     std::string out = base::printable(error.message);
     if (error.hint.empty()) return out;
     std::string_view hint = error.hint;
@@ -18,7 +18,7 @@ std::string words_of(const base::Error& error) {
 }
 
 int fail(const World& world, const base::Error& error) {
-    world.err << "fullstop: " << words_of(error) << '\n';
+    world.err << "fullstop: " << message_of(error) << '\n';
     switch (error.kind) {
         case base::ErrorKind::kUsage: return kExitUsage;
         case base::ErrorKind::kUnreachable: return kExitCouldNotMeasure;

@@ -50,7 +50,7 @@ enum ExitCode : int {
 
 /// An error for people, as it may be printed: its message on one line, the lines of its hint
 /// indented below. It may quote a server.
-std::string words_of(const base::Error& error);
+std::string message_of(const base::Error& error);
 
 /// Prints message and hint to `world.err` and gives the exit code of the error's kind.
 int fail(const World& world, const base::Error& error);

@@ -17,7 +17,7 @@ namespace fullstop::cli {
 struct GatewaySettings {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8081;
-    AccessWords access =
+    AccessFlags access =
         {};  ///< read into policy.access, as the keys of servers are, by whoever may touch files
     gateway::Policy policy{.upstreams = {},
                            .deadlines = {},

@@ -12,7 +12,7 @@
 
 #include "cli/gateway/deadline_table.h"
 #include "cli/gateway/gateway_options.h"
-#include "cli/gateway/gateway_words.h"
+#include "cli/gateway/policy_text.h"
 #include "tests/support/source_dir.h"
 
 namespace fullstop::cli {
@@ -47,7 +47,7 @@ TEST(GatewayConfig, TheDocumentedFileIsTheDefaults) {
     ASSERT_TRUE(read) << read.error().message;
     GatewaySettings defaults;
     defaults.policy.upstreams = read->policy.upstreams;
-    EXPECT_EQ(policy_words(*read), policy_words(defaults));
+    EXPECT_EQ(policy_text(*read), policy_text(defaults));
     EXPECT_EQ(read->host, defaults.host);
     EXPECT_EQ(read->port, defaults.port);
     EXPECT_EQ(read->policy.affinity, defaults.policy.affinity);
@@ -97,12 +97,12 @@ TEST(GatewayConfig, TheStoreOfSharedBudgetsIsReadAndItsPasswordNeverShown) {
                                     .prefix = "home",
                                     .on_loss = gateway::SharedStore::OnLoss::kClosed,
                                     .timeout = std::chrono::milliseconds(80)}));
-    EXPECT_THAT(policy_words(*read),
+    EXPECT_THAT(policy_text(*read),
                 AllOf(HasSubstr("counted in the store at [::1]:7000/4"), HasSubstr("prefix 'home'"),
                       HasSubstr("the store of shared budgets does not answer within 0.08 s (503, "
                                 "gateway_rejected)"),
                       Not(HasSubstr("cret"))));
-    EXPECT_THAT(policy_words(*read_gateway_config(window + "url = \"redis://h\"\n", "g.toml")),
+    EXPECT_THAT(policy_text(*read_gateway_config(window + "url = \"redis://h\"\n", "g.toml")),
                 HasSubstr("When it does not answer within 0.5 s, this gateway's own counts alone "
                           "decide: N gateways then use at most N times each budget."));
     const auto wrong = [&](const std::string& line) { return error_of(window + line + "\n"); };
@@ -183,21 +183,21 @@ TEST(GatewayConfig, PathsAreKnownInOneForm) {
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(read->policy.other_paths, gateway::OtherPaths::kRelay);
     EXPECT_TRUE(read->policy.budgets.routes.contains("/v1/chat/completions"));
-    EXPECT_THAT(policy_words(*read), AllOf(HasSubstr("Paths that are not known are relayed"),
-                                           HasSubstr("its body is no JSON object")));
-    EXPECT_THAT(policy_words(GatewaySettings{}),
+    EXPECT_THAT(policy_text(*read), AllOf(HasSubstr("Paths that are not known are relayed"),
+                                          HasSubstr("its body is no JSON object")));
+    EXPECT_THAT(policy_text(GatewaySettings{}),
                 AllOf(HasSubstr("a path that is not known and could carry an answer"),
                       Not(HasSubstr("no JSON object"))));
 }
 
 TEST(GatewayOptions, FlagsGoBeforeTheFile) {
-    GatewayWords words;
-    words.config = "g.toml";
-    words.total = "90s";
-    words.idle = "none";
-    words.max_concurrency = 3;
+    GatewayFlags flags;
+    flags.config = "g.toml";
+    flags.total = "90s";
+    flags.idle = "none";
+    flags.max_concurrency = 3;
     const auto settings = read_gateway(
-        words,
+        flags,
         "[deadlines]\ntotal = 5\nfirst_token = 7\n[[upstream]]\nurl = \"http://127.0.0.1:1\"\n");
     ASSERT_TRUE(settings) << settings.error().message;
     EXPECT_EQ(settings->policy.deadlines.total, seconds(90));
@@ -205,8 +205,8 @@ TEST(GatewayOptions, FlagsGoBeforeTheFile) {
     EXPECT_EQ(settings->policy.deadlines.first_token, seconds(7));
     ASSERT_EQ(settings->policy.upstreams.size(), 1U);
     EXPECT_EQ(settings->policy.upstreams.front().max_concurrency, 3);
-    words.upstreams = {"http://127.0.0.1:2", "http://127.0.0.1:3"};
-    EXPECT_EQ(read_gateway(words, "[[upstream]]\nurl = \"http://127.0.0.1:1\"\n")
+    flags.upstreams = {"http://127.0.0.1:2", "http://127.0.0.1:3"};
+    EXPECT_EQ(read_gateway(flags, "[[upstream]]\nurl = \"http://127.0.0.1:1\"\n")
                   ->policy.upstreams.size(),
               2U);
 }
@@ -218,9 +218,9 @@ TEST(GatewayOptions, WithoutAServerThereIsNothingToDo) {
 }
 
 TEST(GatewayOptions, KeysOfServersComeFromTheEnvironmentAndAreShownNowhere) {
-    GatewayWords words;
-    words.api_key_env = "ALL";
-    const auto settings = read_gateway(words,
+    GatewayFlags flags;
+    flags.api_key_env = "ALL";
+    const auto settings = read_gateway(flags,
                                        "[[upstream]]\nurl = \"http://a:1\"\n[[upstream]]\nurl = "
                                        "\"http://b:1\"\napi_key_env = \"OWN\"\n");
     ASSERT_TRUE(settings) << settings.error().message;
@@ -234,7 +234,7 @@ TEST(GatewayOptions, KeysOfServersComeFromTheEnvironmentAndAreShownNowhere) {
     EXPECT_EQ(policy.upstreams[0].api_key, "k-all");
     EXPECT_EQ(policy.upstreams[1].api_key, "k-own");
     const GatewaySettings shown{.policy = policy};
-    EXPECT_THAT(policy_words(shown) + policy_line(policy), Not(HasSubstr("k-")));
+    EXPECT_THAT(policy_text(shown) + policy_line(policy), Not(HasSubstr("k-")));
     EXPECT_EQ(read({{"ALL", "k-all"}}).error().message,
               "the API key for http://b:1: the environment variable OWN is not set");
     EXPECT_THAT(read({{"ALL", "k\r\nHost: x"}}).error().message,
@@ -243,10 +243,10 @@ TEST(GatewayOptions, KeysOfServersComeFromTheEnvironmentAndAreShownNowhere) {
                 HasSubstr("g.toml:3: upstream.api_key_env: wants the name"));
 }
 
-TEST(PolicyWords, NameEveryLimitAndItsCause) {
+TEST(PolicyText, NameEveryLimitAndItsCause) {
     const auto settings = read_gateway_config(everything(), "gateway.toml");
     ASSERT_TRUE(settings);
-    EXPECT_THAT(policy_words(*settings),
+    EXPECT_THAT(policy_text(*settings),
                 AllOf(HasSubstr("300 s of silence of its server (gateway_idle_timeout)"),
                       HasSubstr("to 2048 tokens, whatever is asked for (default_token_limit"),
                       HasSubstr("to 512 tokens from 8 answers at once on (gateway_token_budget"),
@@ -254,11 +254,11 @@ TEST(PolicyWords, NameEveryLimitAndItsCause) {
                       HasSubstr("/v1/chat/completions's 1000000 tokens"),
                       HasSubstr("answers at once 4, tokens they share 8192, a request without a "
                                 "limit is taken to need 1024 tokens")));
-    GatewayWords words;
-    words.upstreams = {"http://127.0.0.1:1"};
-    words.total = "60s";
+    GatewayFlags flags;
+    flags.upstreams = {"http://127.0.0.1:1"};
+    flags.total = "60s";
     EXPECT_THAT(
-        policy_words(*read_gateway(words, std::nullopt)),
+        policy_text(*read_gateway(flags, std::nullopt)),
         AllOf(HasSubstr("60 s from arrival to the end, waiting included (gateway_deadline, total)"),
               HasSubstr("No answer is shortened"),
               HasSubstr("Nothing that a server may have read is sent twice"),

@@ -1,4 +1,4 @@
-// Each word is checked once, here, with a message that names the flag.
+// Each flag is checked once, here, with a message that names it.
 #include "cli/gateway/gateway_options.h"
 
 #include <fmt/format.h>
@@ -14,52 +14,36 @@ namespace fullstop::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Relays requests to the servers and every piece of an answer as it comes, bytes unchanged. An "
-    "answer that did not end by\n"
-    "itself never looks as if it had: the stream then ends with one error object that names the "
-    "cause, who ended it, the limit\n"
-    "and the elapsed time, without [DONE] and without the last chunk, and the connection closes.\n"
-    "\n"
-    "Answers wait here instead of being cut there: no server gets more answers at once than it has "
-    "slots, nor more tokens\n"
-    "(prompt and longest answer together) than its KV cache holds. What a server tells of itself "
-    "is learned (llama-server,\n"
-    "fullstop serve, SGLang, TGI); the rest is configured. Where answers share memory, one without "
-    "max_tokens is taken to need\n"
-    "its whole window and runs alone (expected_output in the file). A full queue is 429 with "
-    "Retry-After, a wait beyond\n"
-    "--queue-wait 503.\n"
-    "A client that asked for a stream hears a comment now and then while it waits (--heartbeat).\n"
-    "\n"
-    "A path that is not known and could carry an answer is refused (403), unless the file says "
-    "[paths] other = \"relay\".\n"
-    "\n"
-    "Which server: the least busy one; the same session or prefix stays where it was while load "
-    "allows. A request is tried at\n"
-    "another server only when connecting failed or 503 came, and never after a byte of a response "
-    "went on.\n"
-    "\n"
-    "Of time only silence is limited (--idle), unless more is asked for: --queue-wait, "
-    "--first-token and --total each end an\n"
-    "answer with their own reason. Budgets (one process's, or shared by several through a Redis "
-    "or\n"
-    "Valkey), limits on length, classes and models stand in the file: see docs/gateway.toml.\n"
-    "'--check' says in plain words what can cut an answer; SIGHUP reads the file again without "
-    "dropping a stream.\n"
-    "Prints 'listening on http://HOST:PORT' (https with --tls-cert) when ready. /health, /metrics "
-    "and /fullstop/status are the gateway's own.\n"
-    "\n"
-    "Examples:\n"
-    "  fullstop gateway --upstream http://127.0.0.1:8080                      in front of a server "
-    "on this machine\n"
-    "  fullstop gateway --upstream http://10.0.0.5:8000/v1 --upstream http://10.0.0.6:8000/v1 "
-    "--listen 0.0.0.0:8081\n"
-    "  fullstop gateway --config gateway.toml --check                         what can cut an "
-    "answer here?\n"
-    "  fullstop gateway --upstream http://127.0.0.1:8080 --total 120s --explain-deadlines   what "
-    "length does that allow?\n"
-    "  fullstop probe http://127.0.0.1:8081 --control http://127.0.0.1:8080   which of the two "
-    "shortens answers?";
+    R"(Relays requests to the servers, and each piece of an answer as it comes, bytes unchanged. An answer
+that was cut never looks complete: its stream ends with one error object that names the cause, who cut
+it, the limit and the elapsed time. No [DONE] and no last chunk follow, and the connection closes.
+
+Answers wait here instead of being cut at the server. A server gets no more answers than it has slots,
+and no more tokens (prompt and longest answer together) than its KV cache holds. The gateway learns
+both from llama-server, fullstop serve, SGLang and TGI; for other servers, configure them. Where
+answers share one KV pool, a request without max_tokens counts as a whole window and runs alone
+(expected_output in the file). A full queue gives 429 with Retry-After; a wait beyond --queue-wait
+gives 503. A waiting stream gets a comment now and then (--heartbeat).
+
+A request goes to the least busy server. A session or a common prefix stays on its server while load
+allows. A request is tried on another server only if connecting failed or the first one said 503, and
+never after a byte of a response was relayed. A path that is unknown and could carry an answer is
+refused (403), unless the file says [paths] other = "relay".
+
+By default the only time limit is --idle. --queue-wait, --first-token and --total each end an answer
+with a reason of their own. Token budgets (of one gateway, or shared through Redis or Valkey), length
+limits, classes and models are set in the file: docs/gateway.toml. SIGHUP reads the file again; no
+stream is dropped.
+
+Prints 'listening on http://HOST:PORT' (https with --tls-cert) when ready. /health, /metrics and
+/fullstop/status are the gateway's own.
+
+Examples:
+  fullstop gateway --upstream http://127.0.0.1:8080              in front of a server on this machine
+  fullstop gateway --upstream http://10.0.0.5:8000/v1 --upstream http://10.0.0.6:8000/v1 --listen 0.0.0.0:8081
+  fullstop gateway --config gateway.toml --check                 what can cut an answer here?
+  fullstop gateway --upstream http://127.0.0.1:8080 --total 120s --explain-deadlines
+  fullstop probe http://127.0.0.1:8081 --control http://127.0.0.1:8080   which of the two cuts answers?)";
 
 using Limit = std::optional<base::Duration>;
 
@@ -73,32 +57,32 @@ base::Result<Limit> parse_limit(const std::string& text, const std::string& flag
     return Limit(*limit);
 }
 
-base::Result<void> override_limits(const GatewayWords& words, gateway::Policy& policy) {
+base::Result<void> override_limits(const GatewayFlags& flags, gateway::Policy& policy) {
     struct Flag {
         const std::optional<std::string>& word;
         const char* name;
         Limit& target;
     };
-    for (const Flag& flag : {Flag{words.queue_wait, "--queue-wait", policy.deadlines.queue_wait},
-                             Flag{words.first_token, "--first-token", policy.deadlines.first_token},
-                             Flag{words.idle, "--idle", policy.deadlines.idle},
-                             Flag{words.total, "--total", policy.deadlines.total},
-                             Flag{words.heartbeat, "--heartbeat", policy.heartbeat}}) {
+    for (const Flag& flag : {Flag{flags.queue_wait, "--queue-wait", policy.deadlines.queue_wait},
+                             Flag{flags.first_token, "--first-token", policy.deadlines.first_token},
+                             Flag{flags.idle, "--idle", policy.deadlines.idle},
+                             Flag{flags.total, "--total", policy.deadlines.total},
+                             Flag{flags.heartbeat, "--heartbeat", policy.heartbeat}}) {
         if (!flag.word) continue;
         auto limit = parse_limit(*flag.word, flag.name);
         if (!limit) return std::unexpected(limit.error());
         flag.target = *limit;
     }
-    if (!words.drain) return {};
-    const auto drain = parse_duration(*words.drain, "--drain");
+    if (!flags.drain) return {};
+    const auto drain = parse_duration(*flags.drain, "--drain");
     if (!drain) return std::unexpected(drain.error());
     policy.drain = *drain;
     return {};
 }
 
-base::Result<void> override_upstreams(const GatewayWords& words, gateway::Policy& policy) {
-    if (!words.upstreams.empty()) policy.upstreams.clear();
-    for (const std::string& text : words.upstreams) {
+base::Result<void> override_upstreams(const GatewayFlags& flags, gateway::Policy& policy) {
+    if (!flags.upstreams.empty()) policy.upstreams.clear();
+    for (const std::string& text : flags.upstreams) {
         auto url = wire::parse_server_url(text);
         if (!url) return std::unexpected(url.error());
         gateway::UpstreamOptions upstream;
@@ -111,14 +95,14 @@ base::Result<void> override_upstreams(const GatewayWords& words, gateway::Policy
                 return base::usage_error(fmt::format("the upstream {} is given more than once",
                                                      policy.upstreams[i].url.text),
                                          "name each server once");
-    if (words.max_concurrency && *words.max_concurrency < 1)
+    if (flags.max_concurrency && *flags.max_concurrency < 1)
         return base::usage_error("--max-concurrency wants a number of at least 1", "for example 4");
-    if (words.max_concurrency)
+    if (flags.max_concurrency)
         for (gateway::UpstreamOptions& upstream : policy.upstreams)
-            upstream.max_concurrency = words.max_concurrency;
+            upstream.max_concurrency = flags.max_concurrency;
     for (gateway::UpstreamOptions& upstream : policy.upstreams)
-        if (upstream.api_key_env.empty()) upstream.api_key_env = words.api_key_env;
-    if (words.no_observe)
+        if (upstream.api_key_env.empty()) upstream.api_key_env = flags.api_key_env;
+    if (flags.no_observe)
         for (gateway::UpstreamOptions& upstream : policy.upstreams) upstream.learn = false;
     return {};
 }
@@ -150,87 +134,90 @@ base::Result<void> read_api_keys(
     return {};
 }
 
-void declare_gateway(CLI::App& app, GatewayWords& words) {
+void declare_gateway(CLI::App& app, GatewayFlags& flags) {
     app.add_option(
-           "--upstream", words.upstreams,
-           "URL of a server behind: its root or its /v1; may repeat. Replaces those of the file")
+           "--upstream", flags.upstreams,
+           "URL of a server: its root or its /v1; may repeat. Replaces the upstreams of the file")
         ->expected(1)
         ->take_all();
-    app.add_option("--api-key-env", words.api_key_env,
-                   "name of the environment variable with the key that the gateway's own questions "
-                   "to the servers carry; clients' requests keep theirs, unless "
-                   "there is an --api-key-file: "
-                   "then no client's key goes on, and requests carry this one");
-    declare_access(app, words.access);
-    app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one [127.0.0.1:8081]");
-    app.add_option("--tls-cert", words.tls_certificate,
-                   "PEM certificate chain for the clients: they then speak https (with --tls-key)");
-    app.add_option("--tls-key", words.tls_key, "PEM key of --tls-cert, without a passphrase");
-    app.add_option("--config", words.config,
+    app.add_option("--api-key-env", flags.api_key_env,
+                   "name of the environment variable with the key for the gateway's own requests "
+                   "to the servers. With --api-key-file clients' requests carry it too, in place "
+                   "of the client's key");
+    declare_access(app, flags.access);
+    app.add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one [127.0.0.1:8081]");
+    app.add_option("--tls-cert", flags.tls_certificate,
+                   "PEM certificate chain: clients speak https (with --tls-key)");
+    app.add_option("--tls-key", flags.tls_key, "PEM key of --tls-cert, without a passphrase");
+    app.add_option("--config", flags.config,
                    "TOML file with all settings; docs/gateway.toml explains each");
-    app.add_option("--max-concurrency", words.max_concurrency,
-                   "answers at once per server; further ones wait [as learned from the server, "
-                   "else not limited]");
-    app.add_option("--max-queue", words.max_queue, "requests that may wait; beyond that 429 [128]");
-    app.add_option("--queue-wait", words.queue_wait,
-                   "longest wait for a server; beyond that 503, gateway_deadline [none]");
     app.add_option(
-        "--first-token", words.first_token,
-        "longest time from then to the first token of a stream; gateway_deadline [none]");
-    app.add_option("--idle", words.idle,
-                   "longest silence of the server, its head included; gateway_idle_timeout [300s]");
-    app.add_option("--total", words.total,
-                   "longest time from arrival to the end; gateway_deadline [none]");
-    app.add_option("--heartbeat", words.heartbeat,
-                   "a comment for a waiting stream after this silence; 'none': never [20s]");
-    app.add_option("--drain", words.drain,
-                   "how long running answers may go on after SIGTERM [30s]");
-    app.add_option("--store", words.store,
-                   "keeps one record of each answer, without its text, joined with a probe's by "
-                   "request id: an SQLite file, or "
+        "--max-concurrency", flags.max_concurrency,
+        "answers at once per server; further ones wait [learned from the server, else no limit]");
+    app.add_option("--max-queue", flags.max_queue,
+                   "requests that may wait; further ones get 429 [128]");
+    app.add_option("--queue-wait", flags.queue_wait,
+                   "longest wait in the queue; then 503, gateway_deadline [none]");
+    app.add_option(
+        "--first-token", flags.first_token,
+        "longest time from dispatch to the first token of a stream; then gateway_deadline [none]");
+    app.add_option("--idle", flags.idle,
+                   "longest silence of a server, also before its response head; then "
+                   "gateway_idle_timeout [300s]");
+    app.add_option(
+        "--total", flags.total,
+        "longest time from arrival to the end of the answer; then gateway_deadline [none]");
+    app.add_option(
+        "--heartbeat", flags.heartbeat,
+        "send a comment to a waiting stream after so long a silence; 'none': never [20s]");
+    app.add_option("--drain", flags.drain, "time that running answers have after SIGTERM [30s]");
+    app.add_option("--store", flags.store,
+                   "keep a record of each answer, without its text; a probe's record of the same "
+                   "answer has the same request id. An SQLite file, or "
                    "postgresql://USER@HOST:PORT/DB (password: PGPASSWORD or ~/.pgpass) [none]");
-    app.add_flag("--no-observe", words.no_observe,
-                 "ask the servers nothing about themselves: no slots, no memory, no load but what "
-                 "is configured");
-    app.add_flag("--check", words.check,
-                 "check the settings, say what can cut an answer here, and end");
-    app.add_flag("--explain-deadlines", words.explain_deadlines,
-                 "say what length of answer each deadline allows at 1, 2, 4 and 8 users, and end");
-    app.add_option("--tokens-per-second", words.tokens_per_second,
-                   "with --explain-deadlines: the server's speed for one user, instead of a short "
-                   "measurement");
-    app.add_flag("--quiet", words.quiet, "no summary on standard error");
+    app.add_flag(
+        "--no-observe", flags.no_observe,
+        "do not ask the servers for their slots, memory and load; only the configuration counts");
+    app.add_flag("--check", flags.check,
+                 "check the settings, list what can cut an answer here, and exit");
+    app.add_flag(
+        "--explain-deadlines", flags.explain_deadlines,
+        "show the length of answer that each deadline allows at 1, 2, 4 and 8 users, and exit");
+    app.add_option(
+        "--tokens-per-second", flags.tokens_per_second,
+        "with --explain-deadlines: the server's speed for one user; default: measured briefly");
+    app.add_flag("--quiet", flags.quiet, "no summary on standard error");
     app.footer(kFooter);
 }
 
-base::Result<GatewaySettings> read_gateway(const GatewayWords& words,
+base::Result<GatewaySettings> read_gateway(const GatewayFlags& flags,
                                            const std::optional<std::string>& config_text) {
     GatewaySettings settings;
     if (config_text) {
-        auto read = read_gateway_config(*config_text, words.config);
+        auto read = read_gateway_config(*config_text, flags.config);
         if (!read) return read;
         settings = std::move(*read);
     }
-    if (words.tls_certificate.empty() != words.tls_key.empty())
+    if (flags.tls_certificate.empty() != flags.tls_key.empty())
         return base::usage_error(
-            fmt::format("{} is missing", words.tls_key.empty() ? "--tls-key" : "--tls-cert"),
+            fmt::format("{} is missing", flags.tls_key.empty() ? "--tls-key" : "--tls-cert"),
             "certificate and key go together");
-    if (words.listen) {
-        auto listen = parse_listen_address(*words.listen);
+    if (flags.listen) {
+        auto listen = parse_listen_address(*flags.listen);
         if (!listen) return std::unexpected(listen.error());
         std::tie(settings.host, settings.port) = *listen;
     }
-    if (!words.access.key_file.empty()) settings.access.key_file = words.access.key_file;
-    if (!words.access.origins.empty()) settings.access.origins = words.access.origins;
-    if (auto done = override_upstreams(words, settings.policy); !done)
+    if (!flags.access.key_file.empty()) settings.access.key_file = flags.access.key_file;
+    if (!flags.access.origins.empty()) settings.access.origins = flags.access.origins;
+    if (auto done = override_upstreams(flags, settings.policy); !done)
         return std::unexpected(done.error());
-    if (auto done = override_limits(words, settings.policy); !done)
+    if (auto done = override_limits(flags, settings.policy); !done)
         return std::unexpected(done.error());
-    if (words.max_queue && *words.max_queue < 0)
+    if (flags.max_queue && *flags.max_queue < 0)
         return base::usage_error("--max-queue wants a number of at least 0", "0: nobody waits");
-    if (words.max_queue)
-        settings.policy.queue.requests = static_cast<std::size_t>(*words.max_queue);
-    if (words.tokens_per_second && (!words.explain_deadlines || !(*words.tokens_per_second > 0)))
+    if (flags.max_queue)
+        settings.policy.queue.requests = static_cast<std::size_t>(*flags.max_queue);
+    if (flags.tokens_per_second && (!flags.explain_deadlines || !(*flags.tokens_per_second > 0)))
         return base::usage_error(
             "--tokens-per-second wants a number above 0, and --explain-deadlines",
             "for example --explain-deadlines --tokens-per-second 40");

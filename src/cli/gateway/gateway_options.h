@@ -18,19 +18,19 @@ class App;
 namespace fullstop::cli {
 
 /// As the user wrote them; absent: as in the file, else the default.
-struct GatewayWords {
+struct GatewayFlags {
     std::vector<std::string> upstreams;
     std::optional<std::string> listen, queue_wait, first_token, idle, total, heartbeat, drain;
     std::optional<std::int64_t> max_concurrency, max_queue;
     std::string config, store, tls_certificate, tls_key, api_key_env;
-    AccessWords access;
+    AccessFlags access;
     std::optional<double> tokens_per_second;
     bool no_observe = false, check = false, explain_deadlines = false, quiet = false;
 };
 
-void declare_gateway(CLI::App& app, GatewayWords& words);
+void declare_gateway(CLI::App& app, GatewayFlags& flags);
 /// `config_text`: the content of --config, if given.
-base::Result<GatewaySettings> read_gateway(const GatewayWords& words,
+base::Result<GatewaySettings> read_gateway(const GatewayFlags& flags,
                                            const std::optional<std::string>& config_text);
 
 /// The keys of the upstreams that name one. Errors: a variable is not set, or no key.

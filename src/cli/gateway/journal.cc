@@ -24,11 +24,11 @@ struct Journal::State {
         const store::Backlog backlog = store->backlog();
         return {.seen = seen, .waiting = backlog.waiting, .lost = refused + backlog.lost};
     }
-    void say(const std::string& words) const {
-        world.err << "--store: " << words << '\n' << std::flush;
+    void say(const std::string& flags) const {
+        world.err << "--store: " << flags << '\n' << std::flush;
     }
     void say(const base::Error& error, const char* consequence) const {
-        say(words_of({error.kind, error.message + consequence, error.hint}));
+        say(message_of({error.kind, error.message + consequence, error.hint}));
     }
     void take(const answer::Record& record) {
         ++seen;

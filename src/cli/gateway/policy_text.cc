@@ -1,5 +1,5 @@
 // One sentence for each setting, with its number and the cause that clients are told.
-#include "cli/gateway/gateway_words.h"
+#include "cli/gateway/policy_text.h"
 
 #include <fmt/format.h>
 
@@ -84,7 +84,7 @@ std::vector<std::string> refusals(const gateway::Policy& policy) {
     return out;
 }
 
-std::string shared_words(const gateway::SharedStore& shared) {
+std::string shared_text(const gateway::SharedStore& shared) {
     std::string out = fmt::format(
         "Budgets are counted in the store at {}, together with every gateway that has the prefix "
         "'{}'; no answer is cut for them.\n",
@@ -96,7 +96,7 @@ std::string shared_words(const gateway::SharedStore& shared) {
                      seconds(shared.timeout));
 }
 
-std::string upstream_words(const gateway::UpstreamOptions& upstream) {
+std::string upstream_text(const gateway::UpstreamOptions& upstream) {
     std::string out = upstream.url.text + ": ";
     if (upstream.draining) return out + "draining, gets nothing new";
     const std::string unknown =
@@ -122,10 +122,10 @@ std::string list(const std::string& title, const std::vector<std::string>& items
 
 }  // namespace
 
-std::string policy_words(const GatewaySettings& settings) {
+std::string policy_text(const GatewaySettings& settings) {
     const gateway::Policy& policy = settings.policy;
     std::vector<std::string> servers;
-    for (const auto& upstream : policy.upstreams) servers.push_back(upstream_words(upstream));
+    for (const auto& upstream : policy.upstreams) servers.push_back(upstream_text(upstream));
     std::string out = list("An answer can be cut here by:", cuts(policy));
     const auto shorter = shortenings(policy.output);
     out += shorter.empty()
@@ -133,7 +133,7 @@ std::string policy_words(const GatewaySettings& settings) {
                : list("An answer can be shortened here:", shorter);
     out += list("A request is refused here when:", refusals(policy));
     out += access_summary(settings.access, policy.access);
-    if (policy.budgets.shared) out += shared_words(*policy.budgets.shared);
+    if (policy.budgets.shared) out += shared_text(*policy.budgets.shared);
     if (policy.other_paths == gateway::OtherPaths::kRelay)
         out +=
             "Paths that are not known are relayed: what is asked for there is not queued, counted "

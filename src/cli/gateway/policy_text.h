@@ -8,7 +8,7 @@
 namespace fullstop::cli {
 
 /// Several lines; what is not set is said to be so.
-std::string policy_words(const GatewaySettings& settings);
+std::string policy_text(const GatewaySettings& settings);
 /// One line, for the start.
 std::string policy_line(const gateway::Policy& policy);
 

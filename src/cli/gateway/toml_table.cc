@@ -112,12 +112,12 @@ std::optional<std::optional<base::Duration>> TomlTable::limit(const char* key) {
 std::optional<base::Duration> TomlTable::duration(const char* key) {
     const toml::node* node = take(key);
     if (node == nullptr) return std::nullopt;
-    std::string words;
+    std::string flags;
     if (node->is_string())
-        words = node->value_or(std::string());
+        flags = node->value_or(std::string());
     else if (node->is_number())
-        words = fmt::format("{}", node->value_or(0.0));
-    const auto value = parse_duration(words, key);
+        flags = fmt::format("{}", node->value_or(0.0));
+    const auto value = parse_duration(flags, key);
     if (value && *value > base::Duration::zero()) return *value;
     error_.add(*node, name(key), "wants a time above 0",
                "for example \"90s\", \"10m\" or \"500ms\"");

@@ -72,8 +72,8 @@ bool is_on_this_machine(const wire::ServerUrl& url) {
 /// to life.
 class Session {
 public:
-    Session(World& world, const ProbeWords& words, ProbeOptions options)
-        : world_(world), words_(words), options_(std::move(options)), live_(world, words.quiet) {
+    Session(World& world, const ProbeFlags& flags, ProbeOptions options)
+        : world_(world), flags_(flags), options_(std::move(options)), live_(world, flags.quiet) {
         secrets_.learn(options_.headers);
         for (const auto& url : {options_.url, options_.control})
             if (url) secrets_.learn(*url);
@@ -83,7 +83,7 @@ public:
         for (auto stage :
              {&Session::check_targets, &Session::find_server, &Session::identify, &Session::plan})
             if (auto result = (this->*stage)(); !result) return fail(world_, result.error());
-        if (words_.dry_run) return print_schedule();
+        if (flags_.dry_run) return print_schedule();
         if (auto result = open_run(); !result) return fail(world_, result.error());
         if (auto result = measure(); !result) return fail(world_, result.error());
         return conclude();
@@ -107,13 +107,13 @@ private:
 
     base::Result<std::unique_ptr<Host>> host() {
         adapters::asio::HostOptions options;
-        options.verify_tls = !words_.insecure;
+        options.verify_tls = !flags_.insecure;
         return Host::create(loop_, options);
     }
-    bool has_control() const { return !words_.no_control; }
+    bool has_control() const { return !flags_.no_control; }
 
     World& world_;
-    const ProbeWords& words_;
+    const ProbeFlags& flags_;
     ProbeOptions options_;
     Live live_;
     OwnSecrets secrets_;
@@ -130,28 +130,28 @@ private:
 
 /// Everything that would fail after ten minutes of measuring is tried before the first request.
 base::Result<void> Session::check_targets() {
-    if (auto documents = check_documents(words_.documents); !documents) return documents;
-    if (!words_.captures.empty()) {
+    if (auto documents = check_documents(flags_.documents); !documents) return documents;
+    if (!flags_.captures.empty()) {
         std::error_code error;
-        std::filesystem::create_directories(words_.captures, error);
+        std::filesystem::create_directories(flags_.captures, error);
         if (error)
             return base::usage_error(fmt::format("--captures: {} cannot be created: {}",
-                                                 words_.captures, error.message()));
+                                                 flags_.captures, error.message()));
     }
-    if (!words_.log_file.empty()) {
-        std::ifstream log(words_.log_file, std::ios::binary | std::ios::ate);
+    if (!flags_.log_file.empty()) {
+        std::ifstream log(flags_.log_file, std::ios::binary | std::ios::ate);
         if (!log)
-            return base::usage_error(fmt::format("--log-file: {} cannot be read", words_.log_file));
+            return base::usage_error(fmt::format("--log-file: {} cannot be read", flags_.log_file));
         log_begin_ = log.tellg();
     }
-    if (words_.store == "none" || words_.dry_run) return {};
-    auto opened = open_store(world_, words_.store, store::Access::kWrite);
+    if (flags_.store == "none" || flags_.dry_run) return {};
+    auto opened = open_store(world_, flags_.store, store::Access::kWrite);
     if (opened) {
         store_ = std::move(*opened);
         return {};
     }
     const base::Error& error = opened.error();
-    if (!words_.store.empty())
+    if (!flags_.store.empty())
         return std::unexpected(
             base::Error{error.kind, "--store: " + error.message,
                         error.hint.empty() ? "--store none keeps nothing" : error.hint});
@@ -188,13 +188,13 @@ base::Result<observe::Identity> Session::ask(const wire::ServerUrl& url, const c
 }
 
 base::Result<std::string> Session::choose_model(const observe::Identity& identity) const {
-    if (words_.model.empty())
+    if (flags_.model.empty())
         return identity.models.empty() ? identity.facts.model : identity.models.front();
     if (identity.models.empty() ||
-        std::ranges::find(identity.models, words_.model) != identity.models.end())
-        return words_.model;
+        std::ranges::find(identity.models, flags_.model) != identity.models.end())
+        return flags_.model;
     return base::unreachable_error(
-        fmt::format("{} has no model '{}'", options_.url->text, words_.model),
+        fmt::format("{} has no model '{}'", options_.url->text, flags_.model),
         fmt::format("it lists: {}", fmt::join(identity.models, ", ")));
 }
 
@@ -273,10 +273,10 @@ base::Result<void> Session::measure() {
     started_ = world_.clock.now();
     std::vector<std::unique_ptr<observe::Sampler>> samplers;
     (*prober)->add(part);
-    if (!words_.no_observe) {
+    if (!flags_.no_observe) {
         wire::ServerUrl metrics = *options_.url;
-        if (!words_.metrics_url.empty()) {
-            auto parsed = wire::parse_server_url(words_.metrics_url);
+        if (!flags_.metrics_url.empty()) {
+            auto parsed = wire::parse_server_url(flags_.metrics_url);
             if (!parsed) return std::unexpected(parsed.error());
             metrics = *parsed;
         }
@@ -299,8 +299,8 @@ base::Result<void> Session::measure() {
 
 /// What was written to the log since the probe began joins the notes.
 void Session::read_server_log() {
-    if (words_.log_file.empty()) return;
-    std::ifstream log(words_.log_file, std::ios::binary);
+    if (flags_.log_file.empty()) return;
+    std::ifstream log(flags_.log_file, std::ios::binary);
     std::string text(kMaxLogBytes, '\0');
     log.seekg(log_begin_);
     log.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -313,16 +313,16 @@ void Session::read_server_log() {
 
 void Session::warn_once(const base::Error& error) {
     if (!std::exchange(warned_, true)) {
-        live_.say("the run goes on in memory: " + words_of(error));
+        live_.say("the run goes on in memory: " + message_of(error));
         run_.notes.push_back("not everything is stored: " + error.message);
     }
 }
 
 void Session::keep(answer::Record& record) {
     secrets_.hide(record);
-    if (!words_.captures.empty()) {
+    if (!flags_.captures.empty()) {
         const std::string file =
-            (std::filesystem::path(words_.captures) / (record.request.id + ".jsonl")).string();
+            (std::filesystem::path(flags_.captures) / (record.request.id + ".jsonl")).string();
         if (auto written = write_document(world_, file, wire::write_capture(record)); !written)
             warn_once(written.error());
     }
@@ -378,12 +378,12 @@ int Session::conclude() {
     const int verdict_code = report::exit_code(judgement.verdict.value);
     const report::Document document = report::make_document(run_, std::move(judgement));
     const std::string stored = store_ && !warned_ ? store_->name() : "";
-    if (!words_.documents.to_standard_output()) {
-        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, words_.quiet),
+    if (!flags_.documents.to_standard_output()) {
+        world_.out << report::to_terminal(document, {.colour = wants_colour(world_, flags_.quiet),
                                                      .stored = stored,
-                                                     .store_is_named = !words_.store.empty()});
+                                                     .store_is_named = !flags_.store.empty()});
     }
-    const auto written = write_documents(world_, words_.documents, document);
+    const auto written = write_documents(world_, flags_.documents, document);
     if (!written) fail(world_, written.error());
     if (!measured)
         return fail(world_, {base::ErrorKind::kUnreachable,
@@ -393,18 +393,18 @@ int Session::conclude() {
     return written ? verdict_code : static_cast<int>(kExitInternal);
 }
 
-int run_probe(World& world, const ProbeWords& words) {
+int run_probe(World& world, const ProbeFlags& flags) {
     std::optional<std::string> prompts;
-    if (!words.prompts.empty()) {
-        auto text = read_input(words.prompts, kMaxPromptsBytes, "file of prompts",
+    if (!flags.prompts.empty()) {
+        auto text = read_input(flags.prompts, kMaxPromptsBytes, "file of prompts",
                                "--prompts wants JSON lines; see --help");
         if (!text) return fail(world, text.error());
         prompts = *text;
     }
-    const auto secret = words.api_key_env.empty() ? std::nullopt : world.env(words.api_key_env);
-    auto options = check_probe_options(words, secret, prompts);
+    const auto secret = flags.api_key_env.empty() ? std::nullopt : world.env(flags.api_key_env);
+    auto options = check_probe_options(flags, secret, prompts);
     if (!options) return fail(world, options.error());
-    return Session(world, words, std::move(*options)).run();
+    return Session(world, flags, std::move(*options)).run();
 }
 
 }  // namespace
@@ -413,9 +413,9 @@ Command add_probe(CLI::App& root, World& world) {
     CLI::App* app = root.add_subcommand("probe",
                                         "The controlled experiment: are answers shorter when "
                                         "several ask at once, and who cuts them?");
-    auto words = std::make_shared<ProbeWords>();
-    declare_probe_options(*app, *words);
-    return {app, [&world, words] { return run_probe(world, *words); }};
+    auto flags = std::make_shared<ProbeFlags>();
+    declare_probe_options(*app, *flags);
+    return {app, [&world, flags] { return run_probe(world, *flags); }};
 }
 
 }  // namespace fullstop::cli

@@ -1,4 +1,4 @@
-// Words to values, one check at a time; each error names the option, what it got and what it wants.
+// Flags to values, one check at a time; each error names the flag, what it got and what it wants.
 #include "cli/probe/probe_options.h"
 
 #include <fmt/format.h>
@@ -45,10 +45,10 @@ base::Result<std::optional<base::Tokens>> parse_max_tokens(const std::string& te
     return std::optional(base::Tokens{count});
 }
 
-base::Result<wire::Headers> parse_headers(const ProbeWords& words,
+base::Result<wire::Headers> parse_headers(const ProbeFlags& flags,
                                           const std::optional<std::string>& secret) {
     wire::Headers headers;
-    for (const std::string& line : words.headers) {
+    for (const std::string& line : flags.headers) {
         const auto colon = line.find(':');
         if (colon == std::string::npos || colon == 0 ||
             line.find_first_of("\r\n") != std::string::npos)
@@ -58,13 +58,13 @@ base::Result<wire::Headers> parse_headers(const ProbeWords& words,
         headers.emplace_back(line.substr(0, colon),
                              value == std::string::npos ? "" : line.substr(value));
     }
-    if (!words.api_key_env.empty()) {
+    if (!flags.api_key_env.empty()) {
         if (!secret || secret->empty())
             return base::usage_error(
                 fmt::format("--api-key-env: the environment variable {} is not set",
-                            words.api_key_env),
+                            flags.api_key_env),
                 fmt::format("export {}=... and run again; the key is never stored or printed",
-                            words.api_key_env));
+                            flags.api_key_env));
         if (secret->find_first_of("\r\n") != std::string::npos)
             return base::usage_error("--api-key-env: the key holds a line break");
         headers.emplace_back("Authorization", "Bearer " + *secret);
@@ -79,36 +79,36 @@ base::Result<base::Duration> parse_start(const std::string& text) {
         fmt::format("--start: '{}' is neither 'together' nor 'staggered:SECONDS'", text));
 }
 
-base::Result<answer::Experiment> experiment_of(const ProbeWords& words) {
+base::Result<answer::Experiment> experiment_of(const ProbeFlags& flags) {
     answer::Experiment experiment;
-    auto levels = parse_levels(words.levels);
+    auto levels = parse_levels(flags.levels);
     if (!levels) return std::unexpected(levels.error());
     experiment.levels = *levels;
-    auto max_tokens = parse_max_tokens(words.max_tokens);
+    auto max_tokens = parse_max_tokens(flags.max_tokens);
     if (!max_tokens) return std::unexpected(max_tokens.error());
     experiment.max_tokens = *max_tokens;
-    if (words.repeat < 1 || words.repeat > 1000)
+    if (flags.repeat < 1 || flags.repeat > 1000)
         return base::usage_error("--repeat wants a number from 1 to 1000");
-    experiment.repeat = words.quick ? 1 : words.repeat;
-    if (words.temperature < 0 || words.temperature > 5)
+    experiment.repeat = flags.quick ? 1 : flags.repeat;
+    if (flags.temperature < 0 || flags.temperature > 5)
         return base::usage_error("--temperature wants a number from 0 to 5");
-    experiment.temperature = words.temperature;
-    if (words.top_p && (*words.top_p <= 0 || *words.top_p > 1))
+    experiment.temperature = flags.temperature;
+    if (flags.top_p && (*flags.top_p <= 0 || *flags.top_p > 1))
         return base::usage_error("--top-p wants a number above 0 and up to 1");
-    experiment.top_p = words.top_p;
-    experiment.seed = words.seed;
-    auto stagger = parse_start(words.start);
+    experiment.top_p = flags.top_p;
+    experiment.seed = flags.seed;
+    auto stagger = parse_start(flags.start);
     if (!stagger) return std::unexpected(stagger.error());
     experiment.stagger = *stagger;
     // The embedded server is there to see what a verdict looks like; a server of one's own deserves
     // the longer look.
-    const std::string usual = words.quick ? "2m" : words.url.empty() ? "3m" : "10m";
-    auto budget = parse_duration(words.budget.empty() ? usual : words.budget, "--budget");
+    const std::string usual = flags.quick ? "2m" : flags.url.empty() ? "3m" : "10m";
+    auto budget = parse_duration(flags.budget.empty() ? usual : flags.budget, "--budget");
     if (!budget) return std::unexpected(budget.error());
     experiment.budget = *budget;
     for (auto [text, name, target] :
-         {std::tuple{&words.client_deadline, "--client-deadline", &experiment.client_deadline},
-          std::tuple{&words.client_idle, "--client-idle", &experiment.client_idle}}) {
+         {std::tuple{&flags.client_deadline, "--client-deadline", &experiment.client_deadline},
+          std::tuple{&flags.client_idle, "--client-idle", &experiment.client_idle}}) {
         if (text->empty()) continue;
         auto limit = parse_duration(*text, name);
         if (!limit) return std::unexpected(limit.error());
@@ -131,63 +131,63 @@ std::vector<answer::Prompt> fewer(const std::vector<answer::Prompt>& prompts) {
 
 }  // namespace
 
-void declare_probe_options(CLI::App& app, ProbeWords& words) {
-    app.add_option("URL", words.url,
-                   "the server's root or its /v1; without it the embedded server with its small "
-                   "model is probed");
-    app.add_option("--model", words.model, "model name; default: the first one the server lists");
-    app.add_option("--api", words.api,
+void declare_probe_options(CLI::App& app, ProbeFlags& flags) {
+    app.add_option(
+        "URL", flags.url,
+        "the server's root or its /v1; default: the embedded server with its small model");
+    app.add_option("--model", flags.model, "model name; default: the first one the server lists");
+    app.add_option("--api", flags.api,
                    "auto, openai-chat, openai-completions, ollama, llama-server, koboldcpp, tgi")
         ->capture_default_str();
-    app.add_option("--levels", words.levels, "numbers of users at once, compared with one alone")
+    app.add_option("--levels", flags.levels,
+                   "numbers of concurrent users; each is compared with one user alone")
         ->capture_default_str();
-    app.add_option("--prompts", words.prompts,
-                   "prompts as JSON lines; default: a built-in set with checkable answers");
-    app.add_option("--repeat", words.repeat, "runs of each (prompt, seed) at each level")
+    app.add_option("--prompts", flags.prompts,
+                   "prompts as JSON lines; default: a built-in set whose answers can be checked");
+    app.add_option("--repeat", flags.repeat, "runs of each prompt and seed at each level")
         ->capture_default_str();
-    app.add_option(
-           "--max-tokens", words.max_tokens,
-           "sent with each request; 'omit' leaves it to the server, to find hidden defaults")
+    app.add_option("--max-tokens", flags.max_tokens,
+                   "limit sent with each request; 'omit' sends none, which shows hidden defaults")
         ->capture_default_str();
-    app.add_option("--temperature", words.temperature, "the same at every level")
+    app.add_option("--temperature", flags.temperature, "temperature at every level")
         ->capture_default_str();
-    app.add_option("--top-p", words.top_p, "default: the server's");
-    app.add_option("--seed", words.seed, "the same seeds at every level")->capture_default_str();
-    app.add_option("--client-deadline", words.client_deadline,
-                   "our own limit on a whole answer, like 60s; default: none");
-    app.add_option("--client-idle", words.client_idle,
-                   "our own limit on silence, like 30s; default: none");
-    app.add_option("--control", words.control,
-                   "the server behind the gateway at URL: the second arm");
-    app.add_flag("--no-control", words.no_control, "leave the control arm out");
-    app.add_flag("--no-observe", words.no_observe,
-                 "do not ask the server about itself while it is probed");
-    app.add_option("--start", words.start, "'together' or 'staggered:SECONDS'")
+    app.add_option("--top-p", flags.top_p, "default: the server's");
+    app.add_option("--seed", flags.seed, "first seed; the same seeds at every level")
         ->capture_default_str();
-    app.add_option("--budget", words.budget,
-                   "total time; levels and repeats shrink evenly to fit; default: 10m, 2m with "
-                   "--quick, 3m for the embedded server");
-    app.add_flag("--quick", words.quick, "a two-minute look: at most 8 prompts, one repeat");
-    app.add_option("--header", words.headers,
-                   "'Name: value', sent with each request; never stored");
-    app.add_option("--api-key-env", words.api_key_env,
+    app.add_option("--client-deadline", flags.client_deadline,
+                   "abandon an answer after so long, like 60s; default: never");
+    app.add_option("--client-idle", flags.client_idle,
+                   "abandon an answer after so long a silence, like 30s; default: never");
+    app.add_option("--control", flags.control,
+                   "URL of the server behind the gateway at URL: probed as the control arm");
+    app.add_flag("--no-control", flags.no_control, "leave out the control arm");
+    app.add_flag("--no-observe", flags.no_observe,
+                 "do not ask the server about itself during the probe");
+    app.add_option("--start", flags.start, "when users start: 'together' or 'staggered:SECONDS'")
+        ->capture_default_str();
+    app.add_option("--budget", flags.budget,
+                   "time for the whole probe; repeats and levels shrink to fit it. Default: 10m; "
+                   "2m with --quick; 3m for the embedded server");
+    app.add_flag("--quick", flags.quick, "a two-minute look: 8 prompts at most, one repeat");
+    app.add_option("--header", flags.headers, "'Name: value' for each request; never stored");
+    app.add_option("--api-key-env", flags.api_key_env,
                    "name of the environment variable with the API key; never stored");
-    app.add_flag("--insecure", words.insecure,
+    app.add_flag("--insecure", flags.insecure,
                  "accept any TLS certificate (self-signed home servers)");
-    app.add_option("--metrics-url", words.metrics_url,
-                   "where the server's Prometheus metrics are; default: found by itself");
-    app.add_option("--log-file", words.log_file,
-                   "the server's log; what it says during the run joins the evidence");
-    app.add_option("--store", words.store,
+    app.add_option("--metrics-url", flags.metrics_url,
+                   "URL of the server's Prometheus metrics; default: searched for");
+    app.add_option("--log-file", flags.log_file,
+                   "the server's log; what it says during the probe is evidence");
+    app.add_option("--store", flags.store,
                    "where runs are kept: an SQLite file, postgresql://USER@HOST:PORT/DB (password: "
                    "PGPASSWORD or ~/.pgpass), or 'none'; default: a file in "
                    "your state folder");
-    app.add_option("--captures", words.captures,
+    app.add_option("--captures", flags.captures,
                    "folder for the raw bytes of every answer, one file each");
-    app.add_flag("--dry-run", words.dry_run,
-                 "print the schedule and send nothing but the questions that identify the server");
-    app.add_flag("--quiet", words.quiet, "no progress");
-    declare_documents(app, words.documents);
+    app.add_flag("--dry-run", flags.dry_run,
+                 "print the schedule; send only the requests that identify the server");
+    app.add_flag("--quiet", flags.quiet, "no progress");
+    declare_documents(app, flags.documents);
     app.footer(
         "Examples:\n"
         "  fullstop probe                                   the embedded server, to see what a "
@@ -215,25 +215,25 @@ base::Result<base::Duration> parse_duration(const std::string& text, const std::
     return base::from_ms(number * seconds * 1000);
 }
 
-base::Result<ProbeOptions> check_probe_options(const ProbeWords& words,
+base::Result<ProbeOptions> check_probe_options(const ProbeFlags& flags,
                                                const std::optional<std::string>& secret,
                                                const std::optional<std::string>& prompts_text) {
     ProbeOptions options;
-    auto experiment = experiment_of(words);
+    auto experiment = experiment_of(flags);
     if (!experiment) return std::unexpected(experiment.error());
     options.experiment = *experiment;
-    auto headers = parse_headers(words, secret);
+    auto headers = parse_headers(flags, secret);
     if (!headers) return std::unexpected(headers.error());
     options.headers = *headers;
-    if (words.api != "auto") {
-        options.api = answer::parse_api(words.api);
+    if (flags.api != "auto") {
+        options.api = answer::parse_api(flags.api);
         if (!options.api)
-            return base::usage_error(fmt::format("--api: '{}' is not known", words.api),
+            return base::usage_error(fmt::format("--api: '{}' is not known", flags.api),
                                      "known: auto, openai-chat, openai-completions, ollama, "
                                      "llama-server, koboldcpp, tgi");
     }
     for (auto [text, target] :
-         {std::pair{&words.url, &options.url}, std::pair{&words.control, &options.control}}) {
+         {std::pair{&flags.url, &options.url}, std::pair{&flags.control, &options.control}}) {
         if (text->empty()) continue;
         auto url = wire::parse_server_url(*text);
         if (!url) return std::unexpected(url.error());
@@ -241,16 +241,16 @@ base::Result<ProbeOptions> check_probe_options(const ProbeWords& words,
     }
     if (options.control && !options.url)
         return base::usage_error("--control without a URL: there is nothing to compare it with");
-    if (options.control && words.no_control)
+    if (options.control && flags.no_control)
         return base::usage_error("--control and --no-control exclude each other");
     if (prompts_text) {
-        auto prompts = probe::parse_prompts(*prompts_text, words.prompts);
+        auto prompts = probe::parse_prompts(*prompts_text, flags.prompts);
         if (!prompts) return std::unexpected(prompts.error());
         options.experiment.prompts = *prompts;
     } else {
         options.experiment.prompts = probe::builtin_prompts();
     }
-    if (words.quick) {
+    if (flags.quick) {
         options.experiment.prompts = fewer(options.experiment.prompts);
         options.experiment.reduced =
             fmt::format("--quick: {} prompts, one repeat", options.experiment.prompts.size());

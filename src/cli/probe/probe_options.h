@@ -17,8 +17,8 @@ class App;
 
 namespace fullstop::cli {
 
-/// Words as the user typed them; CLI11 fills them.
-struct ProbeWords {
+/// Flags as the user typed them; CLI11 fills them.
+struct ProbeFlags {
     std::string url, control, model, api = "auto", levels = "1,2,4,8", prompts, max_tokens = "512",
                                      start = "together", budget;
     std::string client_deadline, client_idle, api_key_env, metrics_url, log_file, store, captures;
@@ -32,7 +32,7 @@ struct ProbeWords {
     Documents documents;
 };
 
-void declare_probe_options(CLI::App& app, ProbeWords& words);
+void declare_probe_options(CLI::App& app, ProbeFlags& flags);
 
 /// The checked options: what to send where. Every error is a usage error: nothing was sent yet.
 struct ProbeOptions {
@@ -45,7 +45,7 @@ struct ProbeOptions {
 
 /// `secret` is the value of --api-key-env's variable; `prompts_text` the content of --prompts, if
 /// given.
-base::Result<ProbeOptions> check_probe_options(const ProbeWords& words,
+base::Result<ProbeOptions> check_probe_options(const ProbeFlags& flags,
                                                const std::optional<std::string>& secret,
                                                const std::optional<std::string>& prompts_text);
 

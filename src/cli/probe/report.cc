@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReportWords {
+struct ReportFlags {
     std::string run = "last", store;
     bool list = false, quiet = false;
     Documents documents;
@@ -43,26 +43,26 @@ struct Loaded {
     bool store_is_named = false;
 };
 
-base::Result<Loaded> load(const World& world, const ReportWords& words) {
-    if (is_document(words.run)) {
-        const auto text = read_input(words.run, report::kMaxRunDocumentBytes, "run document",
+base::Result<Loaded> load(const World& world, const ReportFlags& flags) {
+    if (is_document(flags.run)) {
+        const auto text = read_input(flags.run, report::kMaxRunDocumentBytes, "run document",
                                      "'fullstop report --list' shows the stored runs");
         if (!text) return std::unexpected(text.error());
-        auto document = report::read_run_document(*text, words.run);
+        auto document = report::read_run_document(*text, flags.run);
         if (!document) return std::unexpected(document.error());
-        return Loaded{.document = std::move(*document), .stored = fs::absolute(words.run).string()};
+        return Loaded{.document = std::move(*document), .stored = fs::absolute(flags.run).string()};
     }
-    const auto store = open_store(world, words.store, store::Access::kRead);
+    const auto store = open_store(world, flags.store, store::Access::kRead);
     if (!store) return std::unexpected(store.error());
-    const auto run = (*store)->load(words.run);
+    const auto run = (*store)->load(flags.run);
     if (!run) return std::unexpected(run.error());
     return Loaded{.document = report::make_document(*run, judge::judge(*run)),
                   .stored = (*store)->name(),
-                  .store_is_named = !words.store.empty()};
+                  .store_is_named = !flags.store.empty()};
 }
 
-int list_runs(const World& world, const ReportWords& words) {
-    const auto store = open_store(world, words.store, store::Access::kRead);
+int list_runs(const World& world, const ReportFlags& flags) {
+    const auto store = open_store(world, flags.store, store::Access::kRead);
     if (!store) return fail(world, store.error());
     const auto runs = (*store)->list();
     if (!runs) return fail(world, runs.error());
@@ -80,16 +80,16 @@ int list_runs(const World& world, const ReportWords& words) {
     return kExitNotShortened;
 }
 
-int run_report(const World& world, const ReportWords& words) {
-    if (auto sound = check_documents(words.documents); !sound) return fail(world, sound.error());
-    if (words.list) return list_runs(world, words);
-    const auto loaded = load(world, words);
+int run_report(const World& world, const ReportFlags& flags) {
+    if (auto sound = check_documents(flags.documents); !sound) return fail(world, sound.error());
+    if (flags.list) return list_runs(world, flags);
+    const auto loaded = load(world, flags);
     if (!loaded) return fail(world, loaded.error());
-    if (auto written = write_documents(world, words.documents, loaded->document); !written)
+    if (auto written = write_documents(world, flags.documents, loaded->document); !written)
         return fail(world, written.error());
-    if (!words.documents.to_standard_output())
+    if (!flags.documents.to_standard_output())
         world.out << report::to_terminal(loaded->document,
-                                         {.colour = wants_colour(world, words.quiet),
+                                         {.colour = wants_colour(world, flags.quiet),
                                           .stored = loaded->stored,
                                           .store_is_named = loaded->store_is_named});
     return report::exit_code(loaded->document.judgement.verdict.value);
@@ -98,19 +98,19 @@ int run_report(const World& world, const ReportWords& words) {
 }  // namespace
 
 Command add_report(CLI::App& root, World& world) {
-    auto words = std::make_shared<ReportWords>();
+    auto flags = std::make_shared<ReportFlags>();
     CLI::App* app = root.add_subcommand("report", "render a stored run or a run document again");
     app->add_option(
-           "RUN", words->run,
+           "RUN", flags->run,
            "id of a stored run, the beginning of one, 'last', or a run document (a JSON file)")
         ->capture_default_str();
-    declare_documents(*app, words->documents);
-    app->add_flag("--list", words->list, "list the stored runs, newest first");
-    app->add_option("--store", words->store,
+    declare_documents(*app, flags->documents);
+    app->add_flag("--list", flags->list, "list the stored runs, newest first");
+    app->add_option("--store", flags->store,
                     "where the runs are: an SQLite file, or postgresql://USER@HOST:PORT/DB; "
                     "default: the file in your state folder")
         ->type_name("STORE");
-    app->add_flag("--quiet", words->quiet, "no colour");
+    app->add_flag("--quiet", flags->quiet, "no colour");
     app->footer(
         "Examples:\n"
         "  fullstop report                                  the last run, judged again\n"
@@ -118,7 +118,7 @@ Command add_report(CLI::App& root, World& world) {
         "  fullstop report run.json --junit results.xml     a document that probe --json wrote\n"
         "\n"
         "Exit: 0 nothing was shortened, 1 answers were shortened, 2 usage, 3 inconclusive.");
-    return {.app = app, .run = [words, &world] { return run_report(world, *words); }};
+    return {.app = app, .run = [flags, &world] { return run_report(world, *flags); }};
 }
 
 }  // namespace fullstop::cli

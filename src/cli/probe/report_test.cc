@@ -40,13 +40,13 @@ protected:
     }
     ~ReportCommand() override { fs::remove_all(folder); }
 
-    int report(std::vector<std::string> words) {
+    int report(std::vector<std::string> flags) {
         out.str(""), err.str("");
         CLI::App root("test", "fullstop");
         const Command command = add_report(root, world);
-        words.insert(words.begin(), "report");
-        std::ranges::reverse(words);
-        root.parse(words);
+        flags.insert(flags.begin(), "report");
+        std::ranges::reverse(flags);
+        root.parse(flags);
         return command.run();
     }
     void store_run(const std::string& id) {

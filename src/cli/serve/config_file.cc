@@ -32,21 +32,21 @@ std::optional<std::string> word_of(const toml::node& node) {
     return std::nullopt;
 }
 
-std::optional<std::vector<std::string>> words_of(const toml::node& node,
-                                                 const CLI::Option& option) {
+std::optional<std::vector<std::string>> message_of(const toml::node& node,
+                                                   const CLI::Option& option) {
     const toml::array* list = node.as_array();
     if (list == nullptr) {
         const auto word = word_of(node);
         return word ? std::optional(std::vector{*word}) : std::nullopt;
     }
     if (option.get_items_expected_max() <= 1 || list->empty()) return std::nullopt;
-    std::vector<std::string> words;
+    std::vector<std::string> flags;
     for (const toml::node& item : *list) {
         const auto word = word_of(item);
         if (!word) return std::nullopt;
-        words.push_back(*word);
+        flags.push_back(*word);
     }
-    return words;
+    return flags;
 }
 
 bool takes(const CLI::Option& option, const toml::node& node) {
@@ -71,14 +71,14 @@ base::Result<void> apply(CLI::App& app, const std::string& file, const toml::key
                                                 app.get_name())
                                   : fmt::format("did you mean '{}'?", near));
     }
-    const auto words = takes(*option, node) ? words_of(node, *option) : std::nullopt;
-    if (!words)
+    const auto flags = takes(*option, node) ? message_of(node, *option) : std::nullopt;
+    if (!flags)
         return wrong(
             file, node.source(), fmt::format("{} does not take this value", name),
             option->get_items_expected_max() == 0 ? "true or false" : option->get_description());
     if (option->count() > 0) return {};
     try {
-        option->add_result(*words);
+        option->add_result(*flags);
         option->run_callback();
     } catch (const CLI::ParseError& error) {
         return wrong(file, node.source(), fmt::format("{}: {}", name, error.what()),

@@ -26,10 +26,10 @@ protected:
     }
     ~ConfigFile() override { std::filesystem::remove_all(folder_); }
 
-    base::Result<void> read(const std::string& text, std::vector<std::string> words = {}) {
+    base::Result<void> read(const std::string& text, std::vector<std::string> flags = {}) {
         std::ofstream(file_) << text;
-        std::ranges::reverse(words);
-        app_.parse(words);
+        std::ranges::reverse(flags);
+        app_.parse(flags);
         return apply_config(app_, file_.string());
     }
     std::string error(const std::string& text) {

@@ -45,10 +45,10 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
             base::printable(facts.no_chat));
 }
 
-int serve(World& world, CLI::App& app, const ServeWords& words) {
-    if (auto applied = apply_config(app, words.config); !applied)
+int serve(World& world, CLI::App& app, const ServeFlags& flags) {
+    if (auto applied = apply_config(app, flags.config); !applied)
         return fail(world, applied.error());
-    auto options = read_serve(words, world);
+    auto options = read_serve(flags, world);
     if (!options) return fail(world, options.error());
     options->load.progress = progress(world, options->quiet);
     auto backend = adapters::llama::load(options->load);
@@ -81,7 +81,7 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
                     .slo_policy = options->slo_policy,
                     .cost = std::move(cost.model)}});
     if (!serving) return fail(world, serving.error());
-    world.err << access_warnings(words.access, options->host) << std::flush;
+    world.err << access_warnings(flags.access, options->host) << std::flush;
     if (!options->quiet) describe(world, (*serving)->facts(), *options);
     world.out << fmt::format("listening on http://{}:{}\n", shown_host(options->host),
                              (*serving)->port())
@@ -104,9 +104,9 @@ int serve(World& world, CLI::App& app, const ServeWords& words) {
 Command add_serve(CLI::App& root, World& world) {
     CLI::App* app = root.add_subcommand(
         "serve", "an honest OpenAI-compatible server: every answer says why it ended");
-    auto words = std::make_shared<ServeWords>();
-    declare_serve(*app, *words);
-    return {.app = app, .run = [&world, app, words] { return serve(world, *app, *words); }};
+    auto flags = std::make_shared<ServeFlags>();
+    declare_serve(*app, *flags);
+    return {.app = app, .run = [&world, app, flags] { return serve(world, *app, *flags); }};
 }
 
 }  // namespace fullstop::cli

@@ -1,4 +1,4 @@
-// Each word is checked once, here, with a message that names the flag.
+// Each flag is checked once, here, with a message that names it.
 #include "cli/serve/serve_options.h"
 
 #include <fmt/format.h>
@@ -50,33 +50,33 @@ base::Result<std::filesystem::path> builtin_model(const std::filesystem::path& e
 }
 
 /// The words that libllama's side understands.
-base::Result<void> read_kv(const ServeWords& words, llama::LoadOptions& out) {
-    if (words.kv_type != "q8_0" && words.kv_type != "f16")
-        return base::usage_error(fmt::format("--kv-type {} is not known", words.kv_type),
+base::Result<void> read_kv(const ServeFlags& flags, llama::LoadOptions& out) {
+    if (flags.kv_type != "q8_0" && flags.kv_type != "f16")
+        return base::usage_error(fmt::format("--kv-type {} is not known", flags.kv_type),
                                  "q8_0 or f16");
-    out.kv_type = words.kv_type == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
-    if (words.kv_layout != "auto" && words.kv_layout != "streams" && words.kv_layout != "unified")
-        return base::usage_error(fmt::format("--kv-layout {} is not known", words.kv_layout),
+    out.kv_type = flags.kv_type == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
+    if (flags.kv_layout != "auto" && flags.kv_layout != "streams" && flags.kv_layout != "unified")
+        return base::usage_error(fmt::format("--kv-layout {} is not known", flags.kv_layout),
                                  "auto, streams or unified");
-    if (words.kv_layout != "auto")
+    if (flags.kv_layout != "auto")
         out.layout =
-            words.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
-    if (words.load_invariant != "on" && words.load_invariant != "off")
+            flags.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
+    if (flags.load_invariant != "on" && flags.load_invariant != "off")
         return base::usage_error(
-            fmt::format("--load-invariant {} is not known", words.load_invariant), "on or off");
-    out.load_invariant = words.load_invariant == "on";
-    if (words.gpu_layers != "auto") {
-        out.gpu_layers = whole_number(words.gpu_layers);
+            fmt::format("--load-invariant {} is not known", flags.load_invariant), "on or off");
+    out.load_invariant = flags.load_invariant == "on";
+    if (flags.gpu_layers != "auto") {
+        out.gpu_layers = whole_number(flags.gpu_layers);
         if (!out.gpu_layers || *out.gpu_layers < 0)
             return base::usage_error(
-                fmt::format("--gpu-layers {} is not a number of layers", words.gpu_layers),
+                fmt::format("--gpu-layers {} is not a number of layers", flags.gpu_layers),
                 "a whole number, or auto");
     }
-    if (words.kv_tokens == "auto") return {};
-    const auto tokens = whole_number(words.kv_tokens);
+    if (flags.kv_tokens == "auto") return {};
+    const auto tokens = whole_number(flags.kv_tokens);
     if (!tokens || *tokens < 1)
         return base::usage_error(
-            fmt::format("--kv-tokens {} is not a number of tokens", words.kv_tokens),
+            fmt::format("--kv-tokens {} is not a number of tokens", flags.kv_tokens),
             "a whole number, or auto");
     out.kv_tokens = base::Tokens{*tokens};
     return {};
@@ -93,19 +93,19 @@ base::Result<std::optional<base::Duration>> read_target(const std::string& text,
                              "for example 200 (milliseconds), 2s, or none");
 }
 
-base::Result<void> check_numbers(const ServeWords& words) {
-    if (words.max_sequences < 1 || words.max_sequences > engine::kMaxSequences)
+base::Result<void> check_numbers(const ServeFlags& flags) {
+    if (flags.max_sequences < 1 || flags.max_sequences > engine::kMaxSequences)
         return base::usage_error(
-            fmt::format("--max-sequences {} is out of range", words.max_sequences),
+            fmt::format("--max-sequences {} is out of range", flags.max_sequences),
             fmt::format("1 to {}", engine::kMaxSequences));
-    if (words.max_queue < 0)
-        return base::usage_error(fmt::format("--max-queue {} is out of range", words.max_queue),
+    if (flags.max_queue < 0)
+        return base::usage_error(fmt::format("--max-queue {} is out of range", flags.max_queue),
                                  "0 or more");
-    if (words.threads < 0 || words.threads > kMaxThreads)
-        return base::usage_error(fmt::format("--threads {} is out of range", words.threads),
+    if (flags.threads < 0 || flags.threads > kMaxThreads)
+        return base::usage_error(fmt::format("--threads {} is out of range", flags.threads),
                                  fmt::format("1 to {}; 0 chooses", kMaxThreads));
-    if (!engine::parse_admission(words.admission))
-        return base::usage_error(fmt::format("--admission {} is not known", words.admission),
+    if (!engine::parse_admission(flags.admission))
+        return base::usage_error(fmt::format("--admission {} is not known", flags.admission),
                                  "reserve, forecast or eager");
     return {};
 }
@@ -142,139 +142,136 @@ base::Result<std::string> read_template(const std::string& name) {
 
 }  // namespace
 
-void declare_serve(CLI::App& app, ServeWords& words) {
-    app.add_option("--model", words.model, "a GGUF file, or 'builtin'")->capture_default_str();
-    app.add_option("--listen", words.listen, "HOST:PORT; port 0 picks a free one")
+void declare_serve(CLI::App& app, ServeFlags& flags) {
+    app.add_option("--model", flags.model, "a GGUF file, or 'builtin'")->capture_default_str();
+    app.add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one")
         ->capture_default_str();
-    app.add_option("--kv-tokens", words.kv_tokens,
-                   "tokens of KV cache for all answers together, or 'auto'")
+    app.add_option("--kv-tokens", flags.kv_tokens,
+                   "size of the KV cache in tokens, for all answers together; auto: chosen from "
+                   "the model's window")
         ->capture_default_str();
-    app.add_option("--kv-type", words.kv_type, "q8_0 or f16")->capture_default_str();
-    app.add_option("--kv-layout", words.kv_layout,
-                   "streams (each answer owns its window), unified (all share the pool), or auto: "
-                   "streams if every window fits the pool")
+    app.add_option("--kv-type", flags.kv_type, "q8_0 or f16")->capture_default_str();
+    app.add_option("--kv-layout", flags.kv_layout,
+                   "streams (each answer has its own window), unified (all answers share one "
+                   "pool), auto (streams if every window fits)")
         ->capture_default_str();
-    app.add_option("--max-sequences", words.max_sequences, "answers computed at once")
-        ->capture_default_str();
-    app.add_option("--admission", words.admission,
-                   "when an answer starts: when its longest course fits (reserve), what answers "
-                   "came to lately (forecast), or its prompt (eager)")
+    app.add_option("--max-sequences", flags.max_sequences, "answers computed at once")
         ->capture_default_str();
     app.add_option(
-           "--host-memory", words.host_memory,
-           "host memory for the KV of paused answers, for example 512MB; 0: it is computed again")
+           "--admission", flags.admission,
+           "when a waiting answer starts: when its longest possible length fits (reserve), when "
+           "the length of recent answers fits (forecast), when its prompt fits (eager)")
+        ->capture_default_str();
+    app.add_option("--host-memory", flags.host_memory,
+                   "host memory for the KV of paused answers, for example 512MB; 0: their KV is "
+                   "computed again")
         ->transform(CLI::AsSizeValue(false))
         ->default_str("1GB");
-    app.add_option("--ttft-target", words.ttft_target,
-                   "first token wanted within so many milliseconds of arrival; answers say whether "
-                   "it was met")
-        ->capture_default_str();
-    app.add_option("--slo-policy", words.slo_policy,
-                   "a request whose first token is expected later than --ttft-target because of "
-                   "load: ignore (serve it), demote (one class lower), "
-                   "reject_early (503 with the estimate and when to come again)")
-        ->capture_default_str();
-    app.add_option("--itl-target", words.itl_target,
-                   "next tokens wanted within so many milliseconds: prompts are computed in pieces "
-                   "that allow it. What a step costs here is "
-                   "measured at the start, for 10 s at most, unless 'fullstop simulate "
-                   "--calibrate' kept a table")
-        ->capture_default_str();
-    app.add_option("--load-invariant", words.load_invariant,
-                   "on: an answer has the same bytes alone and in company, at some cost in speed, "
-                   "checked at the start; off: faster")
-        ->capture_default_str();
-    app.add_option("--max-queue", words.max_queue,
-                   "requests that may wait; more are refused with an estimate")
-        ->capture_default_str();
-    app.add_option("--gpu-layers", words.gpu_layers,
-                   "layers computed on GPUs, in a build with ./setup --gpu; auto: as many as fit, "
-                   "none without a GPU")
+    app.add_option("--ttft-target", flags.ttft_target,
+                   "target for the time to first token, in milliseconds; each answer reports "
+                   "whether it was met")
         ->capture_default_str();
     app.add_option(
-           "--threads", words.threads,
+           "--slo-policy", flags.slo_policy,
+           "what happens to a request that will miss --ttft-target because of load: ignore (serve "
+           "it), demote (one class lower), reject_early (503 with the expected wait)")
+        ->capture_default_str();
+    app.add_option("--itl-target", flags.itl_target,
+                   "target for inter-token latency, in milliseconds: prompts are computed in "
+                   "chunks that keep to it. The cost of a step is measured at start (10 s at "
+                   "most), unless 'fullstop simulate --calibrate' kept a table")
+        ->capture_default_str();
+    app.add_option("--load-invariant", flags.load_invariant,
+                   "on: an answer has the same bytes alone and in company (checked at start; costs "
+                   "speed); off: faster")
+        ->capture_default_str();
+    app.add_option("--max-queue", flags.max_queue,
+                   "requests that may wait; further ones get 503 with the expected wait")
+        ->capture_default_str();
+    app.add_option("--gpu-layers", flags.gpu_layers,
+                   "layers computed on GPUs (needs ./setup --gpu); auto: as many as fit")
+        ->capture_default_str();
+    app.add_option(
+           "--threads", flags.threads,
            "threads for computing; 0: every CPU but one, which is left to clients on this machine")
         ->capture_default_str();
-    app.add_option("--drain", words.drain, "how long running answers may go on after SIGTERM")
+    app.add_option("--drain", flags.drain, "time that running answers have after SIGTERM")
         ->capture_default_str();
-    app.add_flag("--quiet", words.quiet, "no progress and no summary on standard error");
-    app.add_option("--chat-template", words.chat_template,
-                   "a file with a Jinja chat template, instead of the model's own");
-    declare_access(app, words.access);
-    declare_config(app, words.config);
+    app.add_flag("--quiet", flags.quiet, "no progress and no summary on standard error");
+    app.add_option("--chat-template", flags.chat_template,
+                   "file with a Jinja chat template that replaces the model's own");
+    declare_access(app, flags.access);
+    declare_config(app, flags.config);
     app.footer(
-        "With forecast and eager more answers share a small cache; when it runs full, one that "
-        "came late is paused: its KV goes to host\n"
-        "memory and comes back when there is room. It comes later and loses nothing; the oldest is "
-        "never paused.\n"
-        "The first token of a request is forecast from what steps cost: as 'fullstop simulate "
-        "--calibrate' measured, else as the first\n"
-        "steps show, until which nobody is refused or demoted. --gpu-layers was tried with a "
-        "software driver for Vulkan only, where answers\n"
-        "came and the check for the same text said 'not verified'; no real GPU was at hand.\n"
-        "response_format json_object and json_schema are kept by a grammar: 'stop' means that the "
-        "JSON is complete, 'length' that it was cut.\n"
-        "A keyword of a schema that cannot be kept is a 400 that names it "
-        "(docs/response_format.md).\n"
-        "A prompt that surely fills the window is refused before it is read ('at least N tokens'). "
-        "A conversation that ends with the\n"
-        "assistant's words is gone on with behind them; POST /apply-template shows what a "
-        "conversation becomes as a prompt.\n"
-        "Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status "
-        "tell how it is doing.\n"
-        "\nExamples:\n"
-        "  fullstop serve                                              the built-in small model on "
-        "127.0.0.1:8080\n"
-        "  fullstop serve --model chat.gguf --kv-tokens 32768 --max-sequences 4   four answers, a "
-        "window of 8192 tokens each\n"
-        "  fullstop serve --config serve.toml --api-key-file keys      flags from a file; only who "
-        "holds a key may ask");
+        R"(When the KV cache is full, --admission forecast and eager pause the answer that came last: its KV
+moves to host memory and comes back when there is room. A paused answer comes later and loses
+nothing. The oldest answer is never paused.
+
+--slo-policy forecasts the first token from the cost of a step: from the table that 'fullstop simulate
+--calibrate' kept, else from the first steps of this run. Before it knows, it refuses and demotes nobody.
+
+response_format json_object and json_schema are enforced by a grammar: 'stop' means that the JSON is
+complete, 'length' that it was cut. A schema keyword that cannot be enforced gets a 400 that names it
+(docs/response_format.md).
+
+A prompt that cannot fit the window is refused ('at least N tokens'). If the last message of a
+conversation is the assistant's, the answer continues it. POST /apply-template returns the prompt that
+a conversation becomes.
+
+--gpu-layers has been tried with a software Vulkan driver only, never on a GPU.
+
+Prints 'listening on http://HOST:PORT' when ready. /health, /metrics and /fullstop/status show its state.
+
+Examples:
+  fullstop serve                                           the built-in small model on 127.0.0.1:8080
+  fullstop serve --model chat.gguf --kv-tokens 32768 --max-sequences 4   four windows of 8192 tokens
+  fullstop serve --config serve.toml --api-key-file keys   flags from a file; only key holders may ask)");
 }
 
-base::Result<ServeOptions> read_serve(const ServeWords& words, const World& world) {
+base::Result<ServeOptions> read_serve(const ServeFlags& flags, const World& world) {
     ServeOptions options;
-    if (auto checked = check_numbers(words); !checked) return std::unexpected(checked.error());
-    if (auto read = read_kv(words, options.load); !read) return std::unexpected(read.error());
-    auto listen = parse_listen_address(words.listen);
+    if (auto checked = check_numbers(flags); !checked) return std::unexpected(checked.error());
+    if (auto read = read_kv(flags, options.load); !read) return std::unexpected(read.error());
+    auto listen = parse_listen_address(flags.listen);
     if (!listen) return std::unexpected(listen.error());
     std::tie(options.host, options.port) = *listen;
-    const auto drain = parse_duration(words.drain, "--drain");
+    const auto drain = parse_duration(flags.drain, "--drain");
     if (!drain) return std::unexpected(drain.error());
-    options.load.model = words.model;
-    if (words.model == "builtin") {
+    options.load.model = flags.model;
+    if (flags.model == "builtin") {
         auto path = builtin_model(world.executable);
         if (!path) return std::unexpected(path.error());
         options.load.model = std::move(*path);
         options.load.auto_window = kBuiltinWindow;
     }
-    options.load.max_sequences = words.max_sequences;
-    options.load.threads = words.threads > 0 ? words.threads : llama::default_threads();
-    options.max_queue = static_cast<std::size_t>(words.max_queue);
-    options.admission = *engine::parse_admission(words.admission);
-    options.host_memory = base::Bytes{static_cast<std::int64_t>(words.host_memory)};
+    options.load.max_sequences = flags.max_sequences;
+    options.load.threads = flags.threads > 0 ? flags.threads : llama::default_threads();
+    options.max_queue = static_cast<std::size_t>(flags.max_queue);
+    options.admission = *engine::parse_admission(flags.admission);
+    options.host_memory = base::Bytes{static_cast<std::int64_t>(flags.host_memory)};
     for (const auto& [text, flag, target] :
-         {std::tuple{&words.ttft_target, "--ttft-target", &options.ttft_target},
-          std::tuple{&words.itl_target, "--itl-target", &options.itl_target}}) {
+         {std::tuple{&flags.ttft_target, "--ttft-target", &options.ttft_target},
+          std::tuple{&flags.itl_target, "--itl-target", &options.itl_target}}) {
         auto read = read_target(*text, flag);
         if (!read) return std::unexpected(read.error());
         *target = *read;
     }
-    const auto policy = engine::parse_slo_policy(words.slo_policy);
+    const auto policy = engine::parse_slo_policy(flags.slo_policy);
     if (!policy)
-        return base::usage_error(fmt::format("--slo-policy {} is not known", words.slo_policy),
+        return base::usage_error(fmt::format("--slo-policy {} is not known", flags.slo_policy),
                                  "ignore, demote or reject_early");
     if (*policy != engine::SloPolicy::kIgnore && !options.ttft_target)
-        return base::usage_error(fmt::format("--slo-policy {} without a target", words.slo_policy),
+        return base::usage_error(fmt::format("--slo-policy {} without a target", flags.slo_policy),
                                  "give --ttft-target, for example 2s");
     options.slo_policy = *policy;
     options.drain = *drain;
-    auto access = read_access(words.access);
+    auto access = read_access(flags.access);
     if (!access) return std::unexpected(access.error());
     options.access = std::move(*access);
-    auto form = read_template(words.chat_template);
+    auto form = read_template(flags.chat_template);
     if (!form) return std::unexpected(form.error());
     options.load.chat_template = std::move(*form);
-    options.quiet = words.quiet;
+    options.quiet = flags.quiet;
     return options;
 }
 

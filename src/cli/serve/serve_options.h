@@ -17,11 +17,11 @@
 namespace fullstop::cli {
 
 /// As the user wrote them.
-struct ServeWords {
+struct ServeFlags {
     std::string model = "builtin", listen = "127.0.0.1:8080", kv_tokens = "auto", kv_type = "q8_0",
                 kv_layout = "auto", admission = "forecast", drain = "30s";
     std::string chat_template;  ///< "": the model's own
-    AccessWords access;
+    AccessFlags access;
     std::string config;  ///< a file with values for all of these
     int max_sequences = 8;
     std::int64_t max_queue = engine::kDefaultMaxQueue;
@@ -48,7 +48,7 @@ struct ServeOptions {
     bool quiet = false;
 };
 
-void declare_serve(CLI::App& app, ServeWords& words);
-base::Result<ServeOptions> read_serve(const ServeWords& words, const World& world);
+void declare_serve(CLI::App& app, ServeFlags& flags);
+base::Result<ServeOptions> read_serve(const ServeFlags& flags, const World& world);
 
 }  // namespace fullstop::cli

@@ -21,17 +21,17 @@ struct StoppedClock final : base::Clock {
     base::WallTime wall() const override { return {}; }
 };
 
-class ServeFlags : public testing::Test {
+class ServeFlagsTest : public testing::Test {
 protected:
-    ServeFlags() {
+    ServeFlagsTest() {
         std::filesystem::create_directories(folder_ / "bin" / "models");
         std::ofstream(folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf") << "GGUF";
     }
-    ~ServeFlags() override { std::filesystem::remove_all(folder_); }
+    ~ServeFlagsTest() override { std::filesystem::remove_all(folder_); }
 
-    base::Result<ServeOptions> read(const std::function<void(ServeWords&)>& change = {}) {
-        ServeWords words;
-        if (change) change(words);
+    base::Result<ServeOptions> read(const std::function<void(ServeFlags&)>& change = {}) {
+        ServeFlags flags;
+        if (change) change(flags);
         World world{.out = out_,
                     .err = out_,
                     .env = [](const std::string&) { return std::nullopt; },
@@ -40,9 +40,9 @@ protected:
                     .columns = 80,
                     .executable = folder_ / "bin" / "fullstop",
                     .clock = clock_};
-        return read_serve(words, world);
+        return read_serve(flags, world);
     }
-    std::string wrong(const std::function<void(ServeWords&)>& change) {
+    std::string wrong(const std::function<void(ServeFlags&)>& change) {
         const auto options = read(change);
         if (options) return "accepted";
         EXPECT_EQ(options.error().kind, base::ErrorKind::kUsage);
@@ -61,7 +61,7 @@ protected:
     StoppedClock clock_;
 };
 
-TEST_F(ServeFlags, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
+TEST_F(ServeFlagsTest, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
     const auto options = read().value();
     EXPECT_EQ(options.load.model, folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf");
     EXPECT_EQ(options.load.max_sequences, 8);
@@ -75,7 +75,7 @@ TEST_F(ServeFlags, DefaultsServeTheBuiltinModelWithEightWindowsOf1024) {
     EXPECT_GE(options.load.threads, 1);
 }
 
-TEST_F(ServeFlags, AnInstalledProgramFindsItsModelInShare) {
+TEST_F(ServeFlagsTest, AnInstalledProgramFindsItsModelInShare) {
     std::filesystem::create_directories(folder_ / "share" / "fullstop" / "models");
     std::filesystem::rename(
         folder_ / "bin" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -88,80 +88,80 @@ TEST_F(ServeFlags, AnInstalledProgramFindsItsModelInShare) {
     EXPECT_NE(none.error().hint.find("--model FILE"), std::string::npos);
 }
 
-TEST_F(ServeFlags, AddressesOfBothKindsAreRead) {
-    const auto six = read([](ServeWords& w) { w.listen = "[::1]:0"; }).value();
+TEST_F(ServeFlagsTest, AddressesOfBothKindsAreRead) {
+    const auto six = read([](ServeFlags& w) { w.listen = "[::1]:0"; }).value();
     EXPECT_EQ(std::pair(six.host, six.port), std::pair(std::string("::1"), std::uint16_t{0}));
     for (const char* bad : {"", "8080", "host", "host:", ":80", "host:70000", "host:-1", "host:8o"})
-        EXPECT_NE(wrong([&](ServeWords& w) { w.listen = bad; }).find("--listen"), std::string::npos)
+        EXPECT_NE(wrong([&](ServeFlags& w) { w.listen = bad; }).find("--listen"), std::string::npos)
             << bad;
 }
 
-TEST_F(ServeFlags, TargetsAreMillisecondsUnlessTheySayOtherwise) {
+TEST_F(ServeFlagsTest, TargetsAreMillisecondsUnlessTheySayOtherwise) {
     const auto options =
-        read([](ServeWords& w) { w.itl_target = "150", w.ttft_target = "2s"; }).value();
+        read([](ServeFlags& w) { w.itl_target = "150", w.ttft_target = "2s"; }).value();
     EXPECT_EQ(options.itl_target, std::chrono::milliseconds(150));
     EXPECT_EQ(options.ttft_target, std::chrono::seconds(2));
     EXPECT_EQ(read().value().itl_target, std::nullopt);
     EXPECT_EQ(read().value().slo_policy, engine::SloPolicy::kIgnore);
-    EXPECT_EQ(read([](ServeWords& w) { w.slo_policy = "reject_early", w.ttft_target = "2s"; })
+    EXPECT_EQ(read([](ServeFlags& w) { w.slo_policy = "reject_early", w.ttft_target = "2s"; })
                   .value()
                   .slo_policy,
               engine::SloPolicy::kRejectEarly);
 }
 
-TEST_F(ServeFlags, KeysComeFromAFileAndNoneMeansEverybody) {
+TEST_F(ServeFlagsTest, KeysComeFromAFileAndNoneMeansEverybody) {
     EXPECT_TRUE(read().value().access.keys.open());
     const auto file = (folder_ / "keys").string();
     std::ofstream(file) << "alice:k1\n";
-    EXPECT_EQ(read([&](ServeWords& w) { w.access.key_file = file; })
+    EXPECT_EQ(read([&](ServeFlags& w) { w.access.key_file = file; })
                   .value()
                   .access.keys.client("Bearer k1"),
               "alice");
     std::ofstream(file) << "alice:k1\nbob:\n";
-    EXPECT_NE(wrong([&](ServeWords& w) { w.access.key_file = file; }).find("keys:2"),
+    EXPECT_NE(wrong([&](ServeFlags& w) { w.access.key_file = file; }).find("keys:2"),
               std::string::npos);
     EXPECT_NE(
-        wrong([&](ServeWords& w) { w.access.key_file = file + "-none"; }).find("--api-key-file"),
+        wrong([&](ServeFlags& w) { w.access.key_file = file + "-none"; }).find("--api-key-file"),
         std::string::npos);
     EXPECT_NE(
-        wrong([&](ServeWords& w) { w.access.key_file = folder_.string(); }).find("--api-key-file"),
+        wrong([&](ServeFlags& w) { w.access.key_file = folder_.string(); }).find("--api-key-file"),
         std::string::npos);
 }
 
-TEST_F(ServeFlags, ATemplateComesFromAFileAndMustBeAProgram) {
+TEST_F(ServeFlagsTest, ATemplateComesFromAFileAndMustBeAProgram) {
     EXPECT_EQ(read().value().load.chat_template, "");
     const auto file = (folder_ / "form.jinja").string();
     std::ofstream(file) << "{{ messages[0].content }}";
-    EXPECT_EQ(read([&](ServeWords& w) { w.chat_template = file; }).value().load.chat_template,
+    EXPECT_EQ(read([&](ServeFlags& w) { w.chat_template = file; }).value().load.chat_template,
               "{{ messages[0].content }}");
     std::ofstream(file) << "{% for m in messages %}";
-    const std::string said = wrong([&](ServeWords& w) { w.chat_template = file; });
+    const std::string said = wrong([&](ServeFlags& w) { w.chat_template = file; });
     EXPECT_NE(said.find("--chat-template"), std::string::npos);
     EXPECT_NE(said.find("form.jinja"), std::string::npos) << said;
 }
 
-TEST_F(ServeFlags, EachWrongValueNamesItsFlag) {
-    const std::vector<std::pair<const char*, std::function<void(ServeWords&)>>> changes = {
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "0"; }},
-        {"--kv-tokens", [](ServeWords& w) { w.kv_tokens = "12k"; }},
-        {"--kv-type", [](ServeWords& w) { w.kv_type = "q4_0"; }},
-        {"--kv-layout", [](ServeWords& w) { w.kv_layout = "paged"; }},
-        {"--admission", [](ServeWords& w) { w.admission = "hopeful"; }},
-        {"--max-sequences", [](ServeWords& w) { w.max_sequences = 0; }},
-        {"--max-queue", [](ServeWords& w) { w.max_queue = -1; }},
-        {"--load-invariant", [](ServeWords& w) { w.load_invariant = "maybe"; }},
-        {"--itl-target", [](ServeWords& w) { w.itl_target = "0"; }},
-        {"--ttft-target", [](ServeWords& w) { w.ttft_target = "fast"; }},
-        {"--slo-policy", [](ServeWords& w) { w.slo_policy = "hope", w.ttft_target = "2s"; }},
-        {"--slo-policy", [](ServeWords& w) { w.slo_policy = "demote"; }},
-        {"--gpu-layers", [](ServeWords& w) { w.gpu_layers = "-1"; }},
-        {"--gpu-layers", [](ServeWords& w) { w.gpu_layers = "all"; }},
-        {"--threads", [](ServeWords& w) { w.threads = 100'000; }},
-        {"--drain", [](ServeWords& w) { w.drain = "soon"; }},
+TEST_F(ServeFlagsTest, EachWrongValueNamesItsFlag) {
+    const std::vector<std::pair<const char*, std::function<void(ServeFlags&)>>> changes = {
+        {"--kv-tokens", [](ServeFlags& w) { w.kv_tokens = "0"; }},
+        {"--kv-tokens", [](ServeFlags& w) { w.kv_tokens = "12k"; }},
+        {"--kv-type", [](ServeFlags& w) { w.kv_type = "q4_0"; }},
+        {"--kv-layout", [](ServeFlags& w) { w.kv_layout = "paged"; }},
+        {"--admission", [](ServeFlags& w) { w.admission = "hopeful"; }},
+        {"--max-sequences", [](ServeFlags& w) { w.max_sequences = 0; }},
+        {"--max-queue", [](ServeFlags& w) { w.max_queue = -1; }},
+        {"--load-invariant", [](ServeFlags& w) { w.load_invariant = "maybe"; }},
+        {"--itl-target", [](ServeFlags& w) { w.itl_target = "0"; }},
+        {"--ttft-target", [](ServeFlags& w) { w.ttft_target = "fast"; }},
+        {"--slo-policy", [](ServeFlags& w) { w.slo_policy = "hope", w.ttft_target = "2s"; }},
+        {"--slo-policy", [](ServeFlags& w) { w.slo_policy = "demote"; }},
+        {"--gpu-layers", [](ServeFlags& w) { w.gpu_layers = "-1"; }},
+        {"--gpu-layers", [](ServeFlags& w) { w.gpu_layers = "all"; }},
+        {"--threads", [](ServeFlags& w) { w.threads = 100'000; }},
+        {"--drain", [](ServeFlags& w) { w.drain = "soon"; }},
     };
     for (const auto& [flag, change] : changes)
         EXPECT_NE(wrong(change).find(flag), std::string::npos) << flag;
-    const auto target = read([](ServeWords& w) { w.itl_target = "abc"; });
+    const auto target = read([](ServeFlags& w) { w.itl_target = "abc"; });
     ASSERT_FALSE(target);
     EXPECT_NE(target.error().hint.find("200 (milliseconds)"), std::string::npos)
         << "the hint is of that flag's size";

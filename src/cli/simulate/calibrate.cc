@@ -70,10 +70,10 @@ engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool strea
             .threads = options.threads};
 }
 
-int calibrate(const World& world, const ServeWords& words, bool quiet) {
-    auto options = read_serve(words, world);
+int calibrate(const World& world, const ServeFlags& flags, bool quiet) {
+    auto options = read_serve(flags, world);
     if (!options) return fail(world, options.error());
-    const bool streams = words.kv_layout == "streams";
+    const bool streams = flags.kv_layout == "streams";
     options->load.layout =
         streams ? adapters::llama::KvLayout::kStreams : adapters::llama::KvLayout::kUnified;
     const engine::CostKey key = cost_key(options->load, streams);

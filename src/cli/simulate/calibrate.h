@@ -13,6 +13,6 @@ namespace fullstop::cli {
 engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool streams);
 
 /// Loads the model, measures, stores, prints. Returns the exit code.
-int calibrate(const World& world, const ServeWords& words, bool quiet);
+int calibrate(const World& world, const ServeFlags& flags, bool quiet);
 
 }  // namespace fullstop::cli

@@ -26,13 +26,13 @@ namespace fullstop::cli {
 namespace {
 
 /// The same words mean the same model, layout and threads as for serve.
-ServeWords machine_words(const SimulateWords& words) {
-    ServeWords serve;
-    serve.model = words.model;
-    serve.kv_type = words.kv_type;
-    serve.kv_layout = words.kv_layout;
-    serve.threads = words.threads;
-    serve.max_sequences = static_cast<int>(words.max_sequences);
+ServeFlags machine_flags(const SimulateFlags& flags) {
+    ServeFlags serve;
+    serve.model = flags.model;
+    serve.kv_type = flags.kv_type;
+    serve.kv_layout = flags.kv_layout;
+    serve.threads = flags.threads;
+    serve.max_sequences = static_cast<int>(flags.max_sequences);
     return serve;
 }
 
@@ -42,25 +42,25 @@ struct ChosenCost {
     std::string file;
 };
 
-base::Result<ChosenCost> choose_cost(const World& world, const SimulateWords& words) {
-    const bool streams = words.kv_layout == "streams";
-    if (words.cost == "reference")
+base::Result<ChosenCost> choose_cost(const World& world, const SimulateFlags& flags) {
+    const bool streams = flags.kv_layout == "streams";
+    if (flags.cost == "reference")
         return ChosenCost{.table = simulator::reference_cost(streams),
                           .source = CostSource::kReference,
                           .file = {}};
-    if (!words.cost.empty()) {
-        auto table = read_cost_file(words.cost);
+    if (!flags.cost.empty()) {
+        auto table = read_cost_file(flags.cost);
         if (!table) return std::unexpected(table.error());
-        if (table->key.layout != words.kv_layout)
+        if (table->key.layout != flags.kv_layout)
             return base::usage_error(
-                fmt::format("--cost {} was measured in the {} layout", words.cost,
+                fmt::format("--cost {} was measured in the {} layout", flags.cost,
                             table->key.layout),
                 fmt::format("give --kv-layout {}, or another table", table->key.layout));
         return ChosenCost{
-            .table = std::move(*table), .source = CostSource::kFile, .file = words.cost};
+            .table = std::move(*table), .source = CostSource::kFile, .file = flags.cost};
     }
-    const auto machine = read_serve(machine_words(words), world);
-    if (!machine && words.model != "builtin") return std::unexpected(machine.error());
+    const auto machine = read_serve(machine_flags(flags), world);
+    if (!machine && flags.model != "builtin") return std::unexpected(machine.error());
     if (machine) {
         const engine::CostKey key = cost_key(machine->load, streams);
         auto stored = stored_cost(world, key);
@@ -103,9 +103,9 @@ private:
     std::mutex mutex_;  ///< the simulation runs on another thread than the display
 };
 
-void run_settings(const World& world, const SimulateWords& words, Simulation& simulation,
+void run_settings(const World& world, const SimulateFlags& flags, Simulation& simulation,
                   simulator::EventLines* events) {
-    Progress progress(world, simulation.plan.settings.size(), words.quiet);
+    Progress progress(world, simulation.plan.settings.size(), flags.quiet);
     simulation.interrupted = running::run_interruptibly(
         [&](const std::atomic<bool>& stop) {
             for (std::size_t i = 0; i < simulation.plan.settings.size() && !stop; ++i) {
@@ -128,27 +128,27 @@ void run_settings(const World& world, const SimulateWords& words, Simulation& si
         simulation.rows.pop_back();
 }
 
-base::Result<void> check_targets(const SimulateWords& words) {
+base::Result<void> check_targets(const SimulateFlags& flags) {
     if (auto checked =
-            check_documents({.json = words.json, .csv = {}, .junit = {}, .markdown = {}});
+            check_documents({.json = flags.json, .csv = {}, .junit = {}, .markdown = {}});
         !checked)
         return checked;
-    if (words.json == "-" && words.events == "-")
+    if (flags.json == "-" && flags.events == "-")
         return base::usage_error("only one document can go to standard output (-)",
                                  "give --events a file name");
     return {};
 }
 
-int show(const World& world, const SimulateWords& words, const Simulation& simulation,
+int show(const World& world, const SimulateFlags& flags, const Simulation& simulation,
          const simulator::EventLines* events) {
     std::optional<base::Error> failed;
-    if (!words.json.empty())
-        if (auto written = write_document(world, words.json, simulation_json(simulation)); !written)
+    if (!flags.json.empty())
+        if (auto written = write_document(world, flags.json, simulation_json(simulation)); !written)
             failed = written.error();
     if (events != nullptr)
-        if (auto written = write_document(world, words.events, events->text()); !written && !failed)
+        if (auto written = write_document(world, flags.events, events->text()); !written && !failed)
             failed = written.error();
-    if (words.json != "-" && words.events != "-")
+    if (flags.json != "-" && flags.events != "-")
         world.out << simulation_table(simulation, static_cast<std::size_t>(world.columns))
                   << std::flush;
     if (failed) return fail(world, *failed);
@@ -164,32 +164,32 @@ int show(const World& world, const SimulateWords& words, const Simulation& simul
     return simulation.interrupted ? kExitInterrupted : 0;
 }
 
-int simulate(const World& world, const SimulateWords& words) {
-    if (words.calibrate) return calibrate(world, machine_words(words), words.quiet);
-    auto options = read_simulate(words);
+int simulate(const World& world, const SimulateFlags& flags) {
+    if (flags.calibrate) return calibrate(world, machine_flags(flags), flags.quiet);
+    auto options = read_simulate(flags);
     if (!options) return fail(world, options.error());
-    if (auto checked = check_targets(words); !checked) return fail(world, checked.error());
-    auto cost = choose_cost(world, words);
+    if (auto checked = check_targets(flags); !checked) return fail(world, checked.error());
+    auto cost = choose_cost(world, flags);
     if (!cost) return fail(world, cost.error());
     Simulation simulation{.plan = std::move(options->plan),
                           .targets = options->targets,
-                          .trace = words.trace,
+                          .trace = flags.trace,
                           .cost = std::move(cost->table),
                           .source = cost->source,
                           .cost_file = cost->file,
                           .rows = {},
                           .notes = std::move(options->notes),
                           .advice = {}};
-    simulation.plan.host_memory = {static_cast<std::int64_t>(words.host_memory) /
+    simulation.plan.host_memory = {static_cast<std::int64_t>(flags.host_memory) /
                                    simulation.cost.kv_bytes_per_token.count};
-    if (!words.no_noise) simulation.plan.noise = simulation.cost.model.fit_noise();
-    if (!words.quiet)
+    if (!flags.no_noise) simulation.plan.noise = simulation.cost.model.fit_noise();
+    if (!flags.quiet)
         for (const std::string& note : simulation.notes)
             world.err << "fullstop: " << base::printable(note) << '\n';
     simulator::EventLines events;
-    run_settings(world, words, simulation, words.events.empty() ? nullptr : &events);
+    run_settings(world, flags, simulation, flags.events.empty() ? nullptr : &events);
     simulation.advice = simulator::advise(simulation.rows, simulation.targets);
-    return show(world, words, simulation, words.events.empty() ? nullptr : &events);
+    return show(world, flags, simulation, flags.events.empty() ? nullptr : &events);
 }
 
 }  // namespace
@@ -197,9 +197,9 @@ int simulate(const World& world, const SimulateWords& words) {
 Command add_simulate(CLI::App& root, World& world) {
     CLI::App* app = root.add_subcommand(
         "simulate", "what so many users would see, setting by setting, without waiting for it");
-    auto words = std::make_shared<SimulateWords>();
-    declare_simulate(*app, *words);
-    return {.app = app, .run = [&world, words] { return simulate(world, *words); }};
+    auto flags = std::make_shared<SimulateFlags>();
+    declare_simulate(*app, *flags);
+    return {.app = app, .run = [&world, flags] { return simulate(world, *flags); }};
 }
 
 }  // namespace fullstop::cli

@@ -12,7 +12,7 @@
 namespace fullstop::cli {
 
 /// As the user wrote them.
-struct SimulateWords {
+struct SimulateFlags {
     std::string users, kv_tokens = "1024..8192", admission = "reserve,forecast,eager", trace;
     std::string prompt_tokens = "100", output_tokens = "250", max_tokens = "512",
                 kv_layout = "unified";
@@ -39,9 +39,9 @@ struct SimulateOptions {
     std::vector<std::string> notes;  ///< of the trace
 };
 
-void declare_simulate(CLI::App& app, SimulateWords& words);
+void declare_simulate(CLI::App& app, SimulateFlags& flags);
 /// Reads the trace, if one is named. Errors name the flag, or the trace's line and field.
-base::Result<SimulateOptions> read_simulate(const SimulateWords& words);
+base::Result<SimulateOptions> read_simulate(const SimulateFlags& flags);
 
 /// "8", "1,2,4", "1024..8192" (doubling; the last one is always in it). Error naming `option`.
 base::Result<std::vector<std::int64_t>> parse_sweep(const std::string& text,
