@@ -120,6 +120,9 @@ public:
     virtual ~Part() = default;
     virtual void start(base::Instant now, Actions& out) = 0;
     virtual void on(const Event& event, Actions& out) = 0;
+    /// Behind on() of a Received, when all that it wanted is done and the bytes still live: for
+    /// reading that must delay no byte.
+    virtual void read_on(const Event&, Actions&) {}
     virtual bool done() const = 0;
 };
 

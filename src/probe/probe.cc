@@ -1,6 +1,6 @@
 // Users, steps and the budget. A user is a flight and whoever takes the next request when it has
-// ended; a step ends when all its requests have. flight.cc says what happens inside a flight, trim.cc
-// what is left out when time runs short.
+// ended; a step ends when all its requests have. flight.cc says what happens inside a flight,
+// trim.cc what is left out when time runs short.
 #include "probe/probe.h"
 
 #include <fmt/format.h>

@@ -1,19 +1,10 @@
-// Actions of one decision go to both sides; whichever side is not being called at the moment is
-// called for it.
+// What the gateway decides goes to both sides and to the store; each does it in its own turn.
 #include "running/relaying.h"
 
 #include <iterator>
 #include <utility>
 
 namespace fullstop::running {
-namespace {
-
-template <class Actions>
-void append(Actions& to, Actions from) {
-    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-}  // namespace
 
 Relaying::Relaying(adapters::asio::Loop& loop, gateway::GatewayOptions options)
     : loop_(loop), gateway_((options.memory = &memory_, std::move(options))) {}
@@ -28,10 +19,10 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     made->host_ = std::move(*host);
     made->host_->add(*made);
     made->watch_upstreams();
-    made->sharing_ = std::make_unique<Sharing>(*made->host_, [relaying = made.get()] {
-        relaying->hear_store();
-        relaying->stop_when_drained();
-    });
+    made->sharing_ = std::make_unique<Sharing>(
+        loop, *made->host_, [relaying = made.get()](const auto& state, const auto& answers) {
+            relaying->store_says(state, answers);
+        });
     made->sharing_->configure(made->gateway_.policy().budgets.shared);
     options.server.memory = &made->memory_;
     auto server = adapters::asio::Server::listen(loop, *made, std::move(options.server));
@@ -40,109 +31,67 @@ base::Result<std::unique_ptr<Relaying>> Relaying::start(adapters::asio::Loop& lo
     return made;
 }
 
-/// What an exchange throws has ended that exchange. Whatever is left would end the process with all
-/// of them.
-gateway::Actions Relaying::decided(const std::function<void(gateway::Actions&)>& decide) {
+/// One call of the gateway, and what it decided on its way. What an exchange throws has ended that
+/// exchange; whatever is left would end the process with all of them.
+template <class Decide>
+void Relaying::decide(const Decide& decide) {
     gateway::Actions actions;
     try {
         decide(actions);
     } catch (const std::exception& thrown) {
         gateway_.stray_fault(thrown.what());
     }
-    return actions;
-}
-
-void Relaying::for_client(const std::function<void(gateway::Actions&)>& decide,
-                          net::ServiceActions& out) {
-    gateway::Actions actions = decided(decide);
-    client_call_ = &out;
-    carry_out(std::move(actions));
-    hear_store();
-    client_call_ = nullptr;
+    for (const gateway::StoreAsk& ask : actions.store) sharing_->ask(loop_.clock().now(), ask);
+    if (!actions.client.empty()) server_->act(std::move(actions.client));
+    if (!actions.upstream.empty()) host_->act(*this, std::move(actions.upstream));
     stop_when_drained();
 }
 
-bool Relaying::head(base::Instant now, const net::ServiceRequest& request,
-                    net::ServiceActions& out) {
+bool Relaying::head(base::Instant now, const net::ServiceRequest& request, net::ServiceActions&) {
     bool wanted = true;
-    for_client([&](gateway::Actions& actions) { wanted = gateway_.head(now, request, actions); },
-               out);
+    decide([&](gateway::Actions& out) { wanted = gateway_.head(now, request, out); });
     return wanted;
 }
 
-void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions& out) {
-    for_client(
-        [&](gateway::Actions& actions) { gateway_.request(now, std::move(request), actions); },
-        out);
+void Relaying::request(base::Instant now, net::ServiceRequest request, net::ServiceActions&) {
+    decide([&](gateway::Actions& out) { gateway_.request(now, std::move(request), out); });
 }
 
-void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions& out) {
-    for_client([&](gateway::Actions& actions) { gateway_.client_left(now, id, actions); }, out);
+void Relaying::client_left(base::Instant now, net::ConnectionId id, net::ServiceActions&) {
+    decide([&](gateway::Actions& out) { gateway_.client_left(now, id, out); });
 }
 
 void Relaying::client_lags(base::Instant now, net::ConnectionId id, bool lags,
-                           net::ServiceActions& out) {
-    for_client([&](gateway::Actions& actions) { gateway_.client_lags(now, id, lags, actions); },
-               out);
+                           net::ServiceActions&) {
+    decide([&](gateway::Actions& out) { gateway_.client_lags(now, id, lags, out); });
 }
 
-void Relaying::on(const net::Event& event, net::Actions& out) {
-    upstream_call_ = &out;
-    carry_out(decided([&](gateway::Actions& actions) { gateway_.pass_on(event, actions); }));
-    carry_out(decided([&](gateway::Actions& actions) { gateway_.read_on(event, actions); }));
-    hear_store();
-    upstream_call_ = nullptr;
-    stop_when_drained();
+void Relaying::on(const net::Event& event, net::Actions&) {
+    decide([&](gateway::Actions& out) { gateway_.pass_on(event, out); });
 }
 
-/// Only between two calls of the gateway, never inside one.
-void Relaying::hear_store() {
-    gateway_.store_is(sharing_->state());
-    for (auto answers = sharing_->take_answers(); !answers.empty();
-         answers = sharing_->take_answers()) {
-        for (const gateway::StoreAnswer& answer : answers)
-            carry_out(decided([&](gateway::Actions& actions) {
-                gateway_.answered(answer, loop_.clock().now(), actions);
-            }));
-    }
+void Relaying::read_on(const net::Event& event, net::Actions&) {
+    decide([&](gateway::Actions& out) { gateway_.read_on(event, out); });
 }
 
-void Relaying::carry_out(gateway::Actions actions) {
-    for (const gateway::StoreAsk& ask : actions.store) sharing_->ask(loop_.clock().now(), ask);
-    if (!actions.client.empty()) {
-        if (client_call_ != nullptr)
-            append(*client_call_, std::move(actions.client));
-        else
-            server_->act([&](base::Instant, net::ServiceActions& out) {
-                append(out, std::move(actions.client));
-            });
-    }
-    if (actions.upstream.empty()) return;
-    if (upstream_call_ != nullptr)
-        append(*upstream_call_, std::move(actions.upstream));
-    else
-        host_->act(*this, [&](base::Instant, net::Actions& out) {
-            append(out, std::move(actions.upstream));
-        });
-}
-
-void Relaying::for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide) {
-    carry_out(decided([&](gateway::Actions& actions) { decide(loop_.clock().now(), actions); }));
-    hear_store();
+void Relaying::store_says(const gateway::StoreState& state,
+                          const std::vector<gateway::StoreAnswer>& answers) {
+    gateway_.store_is(state);
+    for (const gateway::StoreAnswer& answer : answers)
+        decide([&](gateway::Actions& out) { gateway_.answered(answer, loop_.clock().now(), out); });
     stop_when_drained();
 }
 
 void Relaying::configure(gateway::Policy policy) {
-    for_itself([&](base::Instant now, gateway::Actions& out) {
-        gateway_.configure(std::move(policy), now, out);
+    decide([&](gateway::Actions& out) {
+        gateway_.configure(std::move(policy), loop_.clock().now(), out);
     });
     sharing_->configure(gateway_.policy().budgets.shared);
-    hear_store();
     watch_upstreams();
 }
 
 void Relaying::drain() {
-    for_itself([&](base::Instant now, gateway::Actions& out) { gateway_.drain(now, out); });
+    decide([&](gateway::Actions& out) { gateway_.drain(loop_.clock().now(), out); });
 }
 
 /// A watch for each upstream that wants one, and none for the others.
@@ -169,18 +118,15 @@ void Relaying::watch_upstreams() {
 }
 
 void Relaying::watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream) {
-    Watching::Calls calls{.learned =
-                              [this, id](gateway::Capacity capacity) {
-                                  for_itself([&](base::Instant now, gateway::Actions& out) {
-                                      gateway_.learned(id, std::move(capacity), now, out);
-                                  });
-                              },
-                          .loaded =
-                              [this, id](const gateway::Load& load) {
-                                  for_itself([&](base::Instant now, gateway::Actions& out) {
-                                      gateway_.loaded(id, load, now, out);
-                                  });
-                              }};
+    Watching::Calls calls;
+    calls.learned = [this, id](gateway::Capacity capacity) {
+        decide([&](gateway::Actions& out) {
+            gateway_.learned(id, std::move(capacity), loop_.clock().now(), out);
+        });
+    };
+    calls.loaded = [this, id](const gateway::Load& load) {
+        decide([&](gateway::Actions& out) { gateway_.loaded(id, load, loop_.clock().now(), out); });
+    };
     auto& added = watching_[id] =
         std::make_unique<Watching>(upstream.url, upstream.api_key, std::move(calls));
     host_->add(*added, adapters::asio::Host::Wait::kCompanion);

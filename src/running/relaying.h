@@ -1,6 +1,5 @@
 // The gateway on real sockets: a server for its clients and a client host for its upstreams, on one
-// loop and one thread. Each side may call for the other while it is being called itself; both rims
-// then collect into the call that runs.
+// loop and one thread. What an event of one side leads to at the other is done in the same turn.
 #pragma once
 
 #include <functional>
@@ -51,14 +50,13 @@ private:
     void wake(base::Instant, net::ServiceActions&) override {}  // timers are the upstream side's
     void start(base::Instant, net::Actions&) override {}
     void on(const net::Event& event, net::Actions& out) override;
+    void read_on(const net::Event& event, net::Actions& out) override;
     bool done() const override { return false; }  // the loop is stopped from outside
 
-    gateway::Actions decided(const std::function<void(gateway::Actions&)>& decide);
-    void for_client(const std::function<void(gateway::Actions&)>& decide, net::ServiceActions& out);
-    /// On the loop's thread, from outside both sides.
-    void for_itself(const std::function<void(base::Instant, gateway::Actions&)>& decide);
-    void carry_out(gateway::Actions actions);
-    void hear_store();
+    template <class Decide>
+    void decide(const Decide& decide);
+    void store_says(const gateway::StoreState& state,
+                    const std::vector<gateway::StoreAnswer>& answers);
     void stop_when_drained();
     void watch_upstreams();
     void watch(gateway::UpstreamId id, const gateway::UpstreamOptions& upstream);
@@ -66,8 +64,6 @@ private:
     adapters::asio::Loop& loop_;
     net::MemoryBudget memory_;  ///< before everybody who holds something
     gateway::Gateway gateway_;
-    net::ServiceActions* client_call_ = nullptr;  ///< of the server's call that is running, if any
-    net::Actions* upstream_call_ = nullptr;       ///< of the host's
     bool drained_ = false;
     std::map<gateway::UpstreamId, std::unique_ptr<Watching>> watching_;
     std::vector<std::unique_ptr<Watching>>

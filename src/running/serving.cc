@@ -60,15 +60,17 @@ Serving::Outcome Serving::step(std::vector<engine::Command> commands) {
 }
 
 void Serving::deliver(const Outcome& outcome) {
-    server_->act([&](base::Instant, net::ServiceActions& out) {
-        service_.deliver(outcome.events, outcome.occupancy, out);
-    });
+    net::ServiceActions out;
+    service_.deliver(outcome.events, outcome.occupancy, out);
+    server_->act(std::move(out));
     stop_when_drained();
 }
 
 void Serving::drain() {
     if (std::exchange(draining_, true)) return;
-    server_->act([&](base::Instant now, net::ServiceActions& out) { service_.drain(now, out); });
+    net::ServiceActions out;
+    service_.drain(loop_.clock().now(), out);
+    server_->act(std::move(out));
     stop_when_drained();
 }
 

@@ -1,5 +1,5 @@
-// A store may be asked while it is being called itself: then its actions join those of the call
-// that runs.
+// A store answers when it is asked or when its connection says something; the gateway hears of it
+// in a turn of its own.
 #include "running/sharing.h"
 
 #include <utility>
@@ -11,60 +11,48 @@ namespace fullstop::running {
 
 class Sharing::Link final : public net::Part {
 public:
-    Link(adapters::asio::Host& host, const gateway::SharedStore& where, std::function<void()> told)
-        : host_(host), told_(std::move(told)), store_(where, adapters::redis::random_instance()) {}
+    Link(Sharing& sharing, const gateway::SharedStore& where)
+        : sharing_(sharing), store_(where, adapters::redis::random_instance()) {}
 
     void start(base::Instant now, net::Actions& out) override {
         started_ = true;
-        call(out, [&] {
-            store_.start(now, out);
-            for (const auto& ask : std::exchange(early_, {})) store_.ask(now, ask, out);
-            if (retired_) store_.retire(now, out);
-        });
+        store_.start(now, out);
+        for (const auto& ask : std::exchange(early_, {})) store_.ask(now, ask, out);
+        if (retired_) store_.retire(now, out);
+        sharing_.due();
     }
     void on(const net::Event& event, net::Actions& out) override {
-        call(out, [&] { store_.on(event, out); });
+        store_.on(event, out);
+        sharing_.due();
     }
     bool done() const override { return store_.done(); }
 
     void ask(base::Instant now, const gateway::StoreAsk& ask) {
-        if (!started_)
-            early_.push_back(ask);
-        else if (call_ != nullptr)
-            store_.ask(now, ask, *call_);
-        else
-            host_.act(*this, [&](base::Instant, net::Actions& out) { store_.ask(now, ask, out); });
+        if (!started_) return early_.push_back(ask);
+        net::Actions actions;
+        store_.ask(now, ask, actions);
+        sharing_.host_.act(*this, std::move(actions));
+        sharing_.due();
     }
-    void retire() {
-        retired_ = true;
-        if (started_)
-            host_.act(*this,
-                      [&](base::Instant now, net::Actions& out) { store_.retire(now, out); });
+    void retire(base::Instant now) {
+        if (std::exchange(retired_, true) || !started_) return;
+        net::Actions actions;
+        store_.retire(now, actions);
+        sharing_.host_.act(*this, std::move(actions));
     }
     bool knows(std::uint64_t id) const { return store_.knows(id); }
     bool idle() const { return early_.empty() && store_.idle(); }
     adapters::redis::BudgetStore& store() { return store_; }
-    const adapters::redis::BudgetStore& store() const { return store_; }
 
 private:
-    template <class Do>
-    void call(net::Actions& out, const Do& what) {
-        call_ = &out;
-        what();
-        told_();
-        call_ = nullptr;
-    }
-
-    adapters::asio::Host& host_;
-    std::function<void()> told_;
+    Sharing& sharing_;
     adapters::redis::BudgetStore store_;
     std::vector<gateway::StoreAsk> early_;  ///< before the host started it
-    net::Actions* call_ = nullptr;
     bool started_ = false, retired_ = false;
 };
 
-Sharing::Sharing(adapters::asio::Host& host, std::function<void()> told)
-    : host_(host), told_(std::move(told)) {}
+Sharing::Sharing(adapters::asio::Loop& loop, adapters::asio::Host& host, Says says)
+    : Member(loop.turns()), clock_(loop.clock()), host_(host), says_(std::move(says)) {}
 Sharing::~Sharing() = default;
 
 void Sharing::configure(const std::optional<gateway::SharedStore>& store) {
@@ -72,11 +60,13 @@ void Sharing::configure(const std::optional<gateway::SharedStore>& store) {
     if (place) place->on_loss = {};  // the gateway's business
     if (place == where_) return;
     where_ = place;
-    if (current_ != nullptr) current_->retire();
+    if (current_ != nullptr) current_->retire(clock_.now());
     current_ = nullptr;
-    if (!store) return;
-    current_ = links_.emplace_back(std::make_unique<Link>(host_, *store, told_)).get();
-    host_.add(*current_, adapters::asio::Host::Wait::kCompanion);
+    if (store) {
+        current_ = links_.emplace_back(std::make_unique<Link>(*this, *store)).get();
+        host_.add(*current_, adapters::asio::Host::Wait::kCompanion);
+    }
+    due();
 }
 
 /// An end is told to the store that was asked.
@@ -88,15 +78,11 @@ void Sharing::ask(base::Instant now, const gateway::StoreAsk& ask) {
     if (to != nullptr) to->ask(now, ask);
 }
 
-std::vector<gateway::StoreAnswer> Sharing::take_answers() {
-    std::vector<gateway::StoreAnswer> out;
+void Sharing::take_turn() {
+    std::vector<gateway::StoreAnswer> answers;
     for (const auto& link : links_)
-        for (const auto& answer : link->store().take_answers()) out.push_back(answer);
-    return out;
-}
-
-gateway::StoreState Sharing::state() const {
-    return current_ != nullptr ? current_->store().state() : gateway::StoreState{};
+        for (const auto& answer : link->store().take_answers()) answers.push_back(answer);
+    says_(current_ != nullptr ? current_->store().state() : gateway::StoreState{}, answers);
 }
 
 bool Sharing::idle() const {

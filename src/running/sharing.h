@@ -1,6 +1,5 @@
 // The gateway's store of shared budgets on a real host: the one of the configuration, and those
-// that were it before, until what was asked of them is settled. It collects answers; whoever relays
-// fetches them between two calls of the gateway.
+// that were it before, until what was asked of them is settled.
 #pragma once
 
 #include <functional>
@@ -13,28 +12,28 @@
 
 namespace fullstop::running {
 
-class Sharing {
+class Sharing final : adapters::asio::TurnQueue::Member {
 public:
-    /// `told`: answers or another state are there to be fetched; called from the stores' own events
-    /// only.
-    Sharing(adapters::asio::Host& host, std::function<void()> told);
-    ~Sharing();
-    Sharing(const Sharing&) = delete;
-    Sharing& operator=(const Sharing&) = delete;
+    /// How the store is now, and what it answered since.
+    using Says =
+        std::function<void(const gateway::StoreState&, const std::vector<gateway::StoreAnswer>&)>;
+    /// `says` is called in a turn of its own, whenever something came of the stores.
+    Sharing(adapters::asio::Loop& loop, adapters::asio::Host& host, Says says);
+    ~Sharing() override;
 
-    /// On the loop's thread, and not from inside an event of a store. Absent: nothing is shared any
-    /// more.
+    /// On the loop's thread. Absent: nothing is shared any more.
     void configure(const std::optional<gateway::SharedStore>& store);
     void ask(base::Instant now, const gateway::StoreAsk& ask);
-    std::vector<gateway::StoreAnswer> take_answers();
-    gateway::StoreState state() const;
     /// No store that answers has yet to hear of something.
     bool idle() const;
 
 private:
     class Link;
+    void take_turn() override;
+
+    const base::Clock& clock_;
     adapters::asio::Host& host_;
-    std::function<void()> told_;
+    Says says_;
     std::optional<gateway::SharedStore> where_;
     std::vector<std::unique_ptr<Link>> links_;  ///< a part outlives its host
     Link* current_ = nullptr;

@@ -13,6 +13,10 @@ namespace fullstop::adapters::asio {
 /// A resolver that answers later than this is broken; the connect limit still applies on top.
 ///   ConnectFailed{kResolve}
 inline constexpr base::Duration kResolveTimeout = std::chrono::seconds(5);
+/// Turns that those who share a loop take in a row, of what one event led to: hundreds of times
+/// what an ordinary one does.
+///   sockets and timers get theirs first
+inline constexpr int kMaxTurnsInARow = 10'000;
 /// Reads of one connection before the others get their turn (128 KiB in a row).
 ///   the rest is read in the next turn
 inline constexpr int kReadsPerTurn = 8;

@@ -69,17 +69,22 @@ struct Watching : std::enable_shared_from_this<Watching> {
 }  // namespace
 
 struct Loop::State {
+    explicit State(Loop& loop)
+        : turns([&loop](std::function<void()> work) { loop.post(std::move(work)); }) {}
+
     SystemClock clock;
     Context context{1};  // the hint: one thread runs it, so handlers skip the shared queue
     ::boost::asio::executor_work_guard<Executor> work{context.get_executor()};
+    TurnQueue turns;
     bool running = false;
 };
 
-Loop::Loop() : state_(std::make_unique<State>()) {}
+Loop::Loop() : state_(std::make_unique<State>(*this)) {}
 Loop::~Loop() = default;
 
 const base::Clock& Loop::clock() const { return state_->clock; }
 ::boost::asio::io_context& Loop::context() { return state_->context; }
+TurnQueue& Loop::turns() { return state_->turns; }
 
 void Loop::post(std::function<void()> work) {
     ::boost::asio::post(state_->context, std::move(work));

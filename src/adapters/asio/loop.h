@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "adapters/asio/turn_queue.h"
 #include "base/time.h"
 
 namespace boost::asio {
@@ -24,6 +25,8 @@ public:
 
     const base::Clock& clock() const;
     boost::asio::io_context& context();
+
+    TurnQueue& turns();
 
     /// From any thread: `work` runs on the loop's thread, in the order of the calls.
     void post(std::function<void()> work);

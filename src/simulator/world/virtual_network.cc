@@ -27,6 +27,10 @@ void VirtualNetwork::tell(std::size_t part, const net::Event& event) {
     actions.clear();
     parts[part].part->on(event, actions);
     obey(part, actions);
+    if (!std::holds_alternative<net::Received>(event.what) || parts[part].part == nullptr) return;
+    actions.clear();
+    parts[part].part->read_on(event, actions);
+    obey(part, actions);
 }
 
 void VirtualNetwork::obey(std::size_t part, net::Actions& list) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,23 +30,24 @@ std::optional<net::ConnectionId> connection_of(const net::Event& event) {
 }  // namespace
 
 struct Host::State {
-    class Lane final : public ConnectionOwner {
+    class Lane final : public ConnectionOwner, TurnQueue::Member {
     public:
-        Lane(State& host, net::Part& part, Wait wait) : host_(host), part_(part), wait_(wait) {}
+        Lane(State& host, net::Part& part, Wait wait)
+            : Member(host.loop.turns()), host_(host), part_(part), wait_(wait) {}
 
         void start();
         void fire_timers(base::Instant now);
         void deliver(const net::Event& event) override;
         void over(net::ConnectionId id) override { connections_.erase(id); }
         void close_all();
-        void act(const std::function<void(base::Instant, net::Actions&)>& decide);
+        void act(net::Actions actions);
         bool is_of(const net::Part& part) const { return &part_ == &part; }
         bool started() const { return started_; }
         bool holds_up() const { return wait_ == Wait::kUntilDone && !part_.done(); }
         std::optional<base::Instant> next_timer() const { return timers_.next(); }
 
     private:
-        void settle();
+        void take_turn() override;
         void hand_on(const net::Event& event);
         void perform(net::Connect& connect);
         void perform(net::Send& send);
@@ -57,9 +59,10 @@ struct Host::State {
         State& host_;
         net::Part& part_;
         Wait wait_;
-        bool started_ = false, busy_ = false;
-        net::Actions actions_;
-        std::deque<net::Event> pending_;  ///< raised by our own actions; at most a few
+        bool started_ = false;
+        bool reading_ = false;  ///< bytes were handed on, and are not read for their facts yet
+        net::Actions actions_, performing_;
+        std::deque<net::Event> pending_;  ///< raised by actions; at most a few
         std::unordered_map<net::ConnectionId, std::shared_ptr<Connection>> connections_;
         TimerTable timers_;
     };
@@ -98,50 +101,57 @@ struct Host::State {
 // -------------------------------------------------------------------------------------------------
 
 void Host::State::Lane::start() {
-    started_ = true;
-    busy_ = true;
-    part_.start(host_.loop.clock().now(), actions_);
-    busy_ = false;
-    settle();
+    queue().run([this] {
+        started_ = true;
+        part_.start(host_.loop.clock().now(), actions_);
+        due();
+    });
 }
 
 /// Bytes that were received are handed on at once: they live only until the call returns. Events
-/// that our own actions raise (a connection refused at once, a send that fitted) wait until the
-/// part has returned.
+/// that actions raise (a connection refused at once, a send that fitted) wait for the lane's turn.
 void Host::State::Lane::deliver(const net::Event& event) {
-    if (busy_) {
+    if (queue().running()) {
         FULLSTOP_ASSERT(!std::holds_alternative<net::Received>(event.what),
                         "reading happens in the loop's own turns");
         pending_.push_back(event);
-        return;
+        return due();
     }
-    hand_on(event);
-    settle();
+    const bool received = std::holds_alternative<net::Received>(event.what);
+    queue().run([&] {
+        while (started_ && !pending_.empty()) take_turn();
+        hand_on(event);
+        reading_ = received;
+        due();
+    });
+    if (!received) return;
+    queue().run([&] {
+        reading_ = false;
+        if (!part_.done()) part_.read_on(event, actions_);
+        due();
+    });
 }
 
-void Host::State::Lane::act(const std::function<void(base::Instant, net::Actions&)>& decide) {
-    FULLSTOP_ASSERT(started_ && !busy_, "a part acts between its events");
-    decide(host_.loop.clock().now(), actions_);
-    settle();
+void Host::State::Lane::act(net::Actions actions) {
+    actions_.insert(actions_.end(), std::make_move_iterator(actions.begin()),
+                    std::make_move_iterator(actions.end()));
+    due();
 }
 
 void Host::State::Lane::hand_on(const net::Event& event) {
-    if (!started_ || part_.done()) return;
-    busy_ = true;
-    part_.on(event, actions_);
-    busy_ = false;
+    if (started_ && !part_.done()) part_.on(event, actions_);
 }
 
-void Host::State::Lane::settle() {
-    while (true) {
-        busy_ = true;
-        for (net::Action& action : actions_) std::visit([this](auto& a) { perform(a); }, action);
-        busy_ = false;
-        actions_.clear();
-        if (pending_.empty()) break;
+void Host::State::Lane::take_turn() {
+    if (!started_) return;
+    actions_.swap(performing_);
+    for (net::Action& action : performing_) std::visit([this](auto& a) { perform(a); }, action);
+    performing_.clear();
+    if (!pending_.empty() && !reading_) {
         const net::Event event = std::move(pending_.front());
         pending_.pop_front();
         hand_on(event);
+        return due();
     }
     if (part_.done()) close_all();
     host_.check_done();
@@ -260,11 +270,11 @@ void Host::add(net::Part& part, Wait wait) {
     });
 }
 
-void Host::act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide) {
+void Host::act(net::Part& part, net::Actions actions) {
     const auto lane =
         std::ranges::find_if(state_->lanes, [&](const auto& each) { return each->is_of(part); });
     FULLSTOP_ASSERT(lane != state_->lanes.end(), "only a part that was added acts");
-    (*lane)->act(decide);
+    (*lane)->act(std::move(actions));
 }
 
 HostEnd Host::run_until_done() {

@@ -42,9 +42,9 @@ public:
     enum class Wait { kUntilDone, kCompanion };
     void add(net::Part& part, Wait wait = Wait::kUntilDone);
 
-    /// Runs what `part` wants done for a reason of its own (a client came to a gateway). On the
-    /// loop's thread, once the part has started, and not from inside its own calls.
-    void act(net::Part& part, const std::function<void(base::Instant, net::Actions&)>& decide);
+    /// What `part` wants done for a reason of its own (a client came to a gateway), in this turn of
+    /// the loop, or when the part has started. On the loop's thread.
+    void act(net::Part& part, net::Actions actions);
 
     /// Starts the parts that were added and runs the loop until those that are waited for are done.
     HostEnd run_until_done();

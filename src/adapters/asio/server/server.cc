@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -26,10 +27,13 @@ constexpr std::size_t kClosedAtOnce = 64;
 
 }  // namespace
 
-struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<State> {
+struct Server::State final : ConnectionKeeper,
+                             TurnQueue::Member,
+                             std::enable_shared_from_this<State> {
     State(Loop& with, net::Service& serving, ServerOptions chosen,
           std::optional<TlsContext> certificates, int fd)
-        : loop(with),
+        : Member(with.turns()),
+          loop(with),
           service(serving),
           chosen_options(std::move(chosen)),
           tls(std::move(certificates)),
@@ -42,7 +46,10 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     void accept_clients();
     bool make_room();
     void pause_accepting();
-    void run(const std::function<void(base::Instant, net::ServiceActions&)>& decide);
+    template <class Decide>
+    void call(const Decide& decide);
+    void take_turn() override;
+    using Member::due;
     void perform(net::ServiceSend& send);
     void perform(net::ServiceClose& close);
     void perform(net::ServiceWake& wake);
@@ -75,12 +82,10 @@ struct Server::State final : ConnectionKeeper, std::enable_shared_from_this<Stat
     std::unordered_map<net::ConnectionId, ServedConnection*> answering;
     net::ConnectionId last_request = 0;
     std::array<char, net::kReadBytes> read_buffer{};
-    net::ServiceActions actions;
-    std::deque<net::ConnectionId>
-        left;  ///< clients that went while the service's actions were carried out
-    std::deque<std::pair<net::ConnectionId, bool>>
-        lagging;  ///< changes while they were carried out
-    bool busy = false, accepting = false, is_draining = false, going_away = false;
+    net::ServiceActions actions, performing;  ///< to carry out, and those being carried out
+    std::deque<net::ConnectionId> left;       ///< clients of whom the service has to hear
+    std::deque<std::pair<net::ConnectionId, bool>> lagging;
+    bool accepting = false, is_draining = false, going_away = false;
     std::function<void()> drained;
 };
 
@@ -157,60 +162,63 @@ net::ConnectionId Server::State::new_request(ServedConnection& connection) {
     return last_request;
 }
 
+/// A call of the service, and everything that follows from it.
+template <class Decide>
+void Server::State::call(const Decide& decide) {
+    queue().run([&] {
+        decide(loop.clock().now(), actions);
+        due();
+    });
+}
+
 bool Server::State::head(const net::ServiceRequest& request) {
     bool wanted = true;
-    run([&](base::Instant now, net::ServiceActions& out) {
+    call([&](base::Instant now, net::ServiceActions& out) {
         wanted = service.head(now, request, out);
     });
     return wanted;
 }
 
 void Server::State::request(net::ServiceRequest request) {
-    run([&](base::Instant now, net::ServiceActions& out) {
+    call([&](base::Instant now, net::ServiceActions& out) {
         service.request(now, std::move(request), out);
     });
 }
 
 void Server::State::client_left(net::ConnectionId id) {
     left.push_back(id);
-    if (!busy) run([](base::Instant, net::ServiceActions&) {});
+    due();
 }
 
 /// From inside whatever asked for room: told in the loop's next turn.
 void Server::State::client_dropped(net::ConnectionId id) {
     left.push_back(id);
     loop.post([watch = weak_from_this()] {
-        if (const auto self = watch.lock(); self && !self->going_away)
-            self->run([](base::Instant, net::ServiceActions&) {});
+        if (const auto self = watch.lock(); self && !self->going_away) self->due();
     });
 }
 
 void Server::State::client_lags(net::ConnectionId id, bool lags) {
     lagging.emplace_back(id, lags);
-    if (!busy) run([](base::Instant, net::ServiceActions&) {});
+    due();
 }
 
-/// One decision of the service and everything that follows from it.
-void Server::State::run(const std::function<void(base::Instant, net::ServiceActions&)>& decide) {
-    FULLSTOP_ASSERT(!busy, "a service is not called from inside itself");
-    busy = true;
-    decide(loop.clock().now(), actions);
-    while (true) {
-        for (net::ServiceAction& action : std::exchange(actions, {}))
-            std::visit([this](auto& a) { perform(a); }, action);
-        if (!left.empty()) {
-            const net::ConnectionId id = left.front();
-            left.pop_front();
-            service.client_left(loop.clock().now(), id, actions);
-        } else if (!lagging.empty()) {
-            const auto [id, lags] = lagging.front();
-            lagging.pop_front();
-            if (answering.contains(id)) service.client_lags(loop.clock().now(), id, lags, actions);
-        } else {
-            break;
-        }
+/// What the service decided, then what it has to hear of, one at a time.
+void Server::State::take_turn() {
+    actions.swap(performing);
+    for (net::ServiceAction& action : performing)
+        std::visit([this](auto& a) { perform(a); }, action);
+    performing.clear();
+    if (!left.empty()) {
+        const net::ConnectionId id = left.front();
+        left.pop_front();
+        service.client_left(loop.clock().now(), id, actions);
+    } else if (!lagging.empty()) {
+        const auto [id, lags] = lagging.front();
+        lagging.pop_front();
+        if (answering.contains(id)) service.client_lags(loop.clock().now(), id, lags, actions);
     }
-    busy = false;
+    if (!actions.empty() || !left.empty() || !lagging.empty()) due();
 }
 
 void Server::State::perform(net::ServiceSend& send) {
@@ -234,7 +242,7 @@ void Server::State::perform(net::ServiceWake& wake) {
         if (error || !self) return;
         // A wake that was moved later may have been on its way already.
         if (std::chrono::steady_clock::now() < self->waking.expiry()) return;
-        self->run(
+        self->call(
             [&](base::Instant now, net::ServiceActions& out) { self->service.wake(now, out); });
     });
 }
@@ -285,8 +293,12 @@ void Server::drain(std::function<void()> drained) {
         state_->loop.post(std::exchange(state_->drained, nullptr));
 }
 
-void Server::act(const std::function<void(base::Instant, net::ServiceActions&)>& decide) {
-    state_->run(decide);
+void Server::act(net::ServiceActions actions) {
+    if (actions.empty()) return;
+    auto& all = state_->actions;
+    all.insert(all.end(), std::make_move_iterator(actions.begin()),
+               std::make_move_iterator(actions.end()));
+    state_->due();
 }
 
 }  // namespace fullstop::adapters::asio

@@ -51,9 +51,9 @@ public:
     /// called (once) when the last one is over. What still runs then is the service's to end.
     void drain(std::function<void()> drained);
 
-    /// Runs what the service wants done for a reason of its own (a worker has results). On the
-    /// loop's thread.
-    void act(const std::function<void(base::Instant, net::ServiceActions&)>& decide);
+    /// What the service wants done for a reason of its own (a worker has results), in this turn of
+    /// the loop. On the loop's thread.
+    void act(net::ServiceActions actions);
 
 private:
     struct State;
