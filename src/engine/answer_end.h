@@ -16,12 +16,12 @@
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/token_logprobs.h"
 #include "engine/scheduling/block_pool.h"
+#include "serving/priority.h"
 
 namespace fullstop::engine {
 
-/// Classes of service: an answer of a higher one goes first, and may pause one of a lower one. The
-/// order is from high to low.
-enum class Priority { kInteractive, kNormal, kBatch };
+/// An answer of a higher class goes first, and may pause one of a lower one.
+using serving::Priority;
 /// What becomes of an answer whose deadline passes: an error in place of the answer, or the error
 /// with the text so far. Without either it goes on: a deadline alone only makes it more urgent.
 enum class OnDeadline { kError, kPartial };

@@ -98,9 +98,6 @@ inline constexpr base::Duration kMaxDeadline = std::chrono::hours(24);
 /// us.
 ///   400
 inline constexpr std::size_t kMaxBodyValues = 65'536;
-/// What an error says; it may repeat what was sent.
-///   cut there, behind a whole character
-inline constexpr std::size_t kMaxErrorWordsBytes = 1024;
 /// JSON nesting of a request body; real ones are below 10.
 ///   400
 inline constexpr std::size_t kMaxJsonDepth = 32;

@@ -40,10 +40,12 @@ bool Gateway::head(base::Instant, const net::ServiceRequest& request, Actions& o
     const auto refused = serving::refusal(request, options_.policy.access);
     if (!refused) return true;
     const std::string_view id = header(request, "x-request-id");
-    respond(request, refused->status, "application/json",
-            error_body(refused->message, "invalid_request_error", refused->code),
-            valid_request_id(id) ? std::string(id) : fmt::format("fs-{:016x}", random_.next()), out,
-            refused->headers);
+    serving::respond(serving::asker_of(request, valid_request_id(id)
+                                                    ? std::string(id)
+                                                    : fmt::format("fs-{:016x}", random_.next())),
+                     refused->status, serving::kJson,
+                     error_body(refused->message, "invalid_request_error", refused->code),
+                     out.client, refused->headers);
     return false;
 }
 
@@ -56,12 +58,10 @@ void Gateway::request(base::Instant now, net::ServiceRequest request, Actions& o
             [&](std::string&) { take(now, std::move(request), request_id, out); });
     if (live_.contains(id) || out.client.size() > told) return;
     // A fault before there was an exchange.
-    respond(
-        {.id = id, .method = {}, .target = {}, .headers = {{"connection", "close"}}, .body = {}},
-        500, "application/json",
-        error_body("a fault of this gateway ended this request", "gateway_error",
-                   "gateway_rejected"),
-        request_id, out);
+    serving::respond({.id = id, .request_id = request_id, .keep_alive = false}, 500, serving::kJson,
+                     error_body("a fault of this gateway ended this request", "gateway_error",
+                                "gateway_rejected"),
+                     out.client);
 }
 
 void Gateway::take(base::Instant now, net::ServiceRequest request, std::string request_id,
@@ -72,8 +72,8 @@ void Gateway::take(base::Instant now, net::ServiceRequest request, std::string r
     if (options_.plant) options_.plant();
     if (!head(now, request, out)) return;  // the keys may be others than when its head came
     const auto reject = [&](int status, std::string_view message, std::string_view code) {
-        respond(request, status, "application/json",
-                error_body(message, "invalid_request_error", code), request_id, out);
+        serving::respond(serving::asker_of(request, request_id), status, serving::kJson,
+                         error_body(message, "invalid_request_error", code), out.client);
     };
     if (!id_is_fine)
         return reject(

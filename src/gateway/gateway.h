@@ -127,9 +127,6 @@ private:
 
     bool own_page(base::Instant now, const net::ServiceRequest& request,
                   const std::string& request_id, Actions& out);
-    void respond(const net::ServiceRequest& request, int status, std::string_view type,
-                 std::string_view body, const std::string& request_id, Actions& out,
-                 const wire::Headers& more = {}) const;
     std::string status_body(base::Instant now) const;
 
     void begin(base::Instant now, net::ServiceRequest request, std::string request_id, Work work,
@@ -189,7 +186,7 @@ private:
     base::Random random_;
     Upstreams upstreams_;
     Queue queue_;
-    TokenCounters counters_;
+    serving::TokenCounters counters_;
     Budget budget_;
     Metrics metrics_;
     StoreState store_;

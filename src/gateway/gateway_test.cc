@@ -583,9 +583,9 @@ TEST(GatewayBodies, OurOwnErrorsAreBoundedAndCharacters) {
     for (const std::string& error :
          {error_body(words, "type", "code"),
           error_body(End{.detail = words}, AnswerNumbers{}, ErrorShape::kMessages),
-          error_body(std::string(kMaxMessageBytes - 1, 'a') + "\xE2\x82\xAC", "t", "c")}) {
+          error_body(std::string(serving::kMaxMessageBytes - 1, 'a') + "\xE2\x82\xAC", "t", "c")}) {
         EXPECT_FALSE(base::first_invalid_byte(error));
-        EXPECT_LT(error.size(), 2 * kMaxMessageBytes + 1000);
+        EXPECT_LT(error.size(), 2 * serving::kMaxMessageBytes + 1000);
     }
 }
 

@@ -52,9 +52,6 @@ inline constexpr int kMaxRequestDepth = 100;
 /// Name of a model; it stands in records and metrics.
 ///   cut there
 inline constexpr std::size_t kMaxModelBytes = 256;
-/// Words of our own errors; they may repeat a name of a file or a route.
-///   cut there
-inline constexpr std::size_t kMaxMessageBytes = 2048;
 
 // The queue
 /// Waiting requests: at 8 answers at once this is 16 turns, as long as people wait. 429 with
@@ -69,9 +66,6 @@ inline constexpr std::size_t kMaxQueuedBytes = std::size_t{256} << 20;
 /// A waiting request moves up one class after this, and is overdue one such time after it reached
 /// the first.
 inline constexpr base::Duration kDefaultAgeing = std::chrono::seconds(30);
-/// Clients whose use is remembered; one entry is about 100 bytes.
-///   those with the least use are forgotten
-inline constexpr std::size_t kMaxClients = 10'000;
 /// Tokens that an upstream of unknown window is taken to make of one answer, for the queue's count
 /// only.
 inline constexpr std::int64_t kNominalWindow = 131'072;

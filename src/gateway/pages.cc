@@ -1,21 +1,15 @@
 // The gateway's own pages: /health, /metrics and /fullstop/status. They ask nobody.
-#include <fmt/format.h>
-
 #include <boost/json.hpp>
 #include <utility>
 
 #include "gateway/gateway.h"
-#include "gateway/request/request_head.h"
 #include "net/limits.h"
-#include "wire/http/response_text.h"
+#include "serving/reply.h"
 
 namespace fullstop::gateway {
 namespace {
 
 namespace json = boost::json;
-
-constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
 
 json::value in_ms(const std::optional<base::Duration>& limit) {
     if (!limit) return nullptr;
@@ -54,41 +48,24 @@ json::value store_object(const std::optional<SharedStore>& shared, const StoreSt
 
 }  // namespace
 
-void Gateway::respond(const net::ServiceRequest& request, int status, std::string_view type,
-                      std::string_view body, const std::string& request_id, Actions& out,
-                      const wire::Headers& more) const {
-    const bool keep = !wants_close(request);
-    wire::Headers headers = {{"Connection", keep ? "keep-alive" : "close"},
-                             {"X-Request-Id", request_id},
-                             {"Server", "fullstop"}};
-    headers.insert(headers.end(), more.begin(), more.end());
-    std::string bytes = wire::whole_response(status, type, body, headers);
-    if (request.method == "HEAD") bytes.resize(bytes.find("\r\n\r\n") + 4);
-    out.client.emplace_back(net::ServiceSend{request.id, std::move(bytes)});
-    out.client.emplace_back(
-        net::ServiceClose{.id = request.id, .kind = net::CloseKind::kFin, .keep_alive = keep});
-}
-
 bool Gateway::own_page(base::Instant now, const net::ServiceRequest& request,
                        const std::string& request_id, Actions& out) {
     const std::string path = request.target.substr(0, request.target.find('?'));
     const bool health = path == "/health", metrics = path == "/metrics";
     if (!health && !metrics && path != "/fullstop/status") return false;
+    const auto asker = serving::asker_of(request, request_id);
     if (request.method != "GET" && request.method != "HEAD") {
-        respond(request, 405, kJson,
-                error_body(fmt::format("{} takes GET", path), "invalid_request_error",
-                           "method_not_allowed"),
-                request_id, out);
+        serving::refuse_method(asker, path, "GET, HEAD", out.client);
     } else if (health) {
-        respond(request, draining_ ? 503 : 200, kJson,
-                draining_ ? R"({"status":"draining"})" : R"({"status":"ok"})", request_id, out);
+        serving::respond_health(asker, draining_, out.client);
     } else {
         std::string body =
             metrics ? metrics_.text(upstreams_, queue_, live_.size(), now) : status_body(now);
         if (metrics && options_.memory != nullptr) body += memory_text(*options_.memory);
         if (metrics && options_.records) body += records_text(options_.records());
         if (metrics && options_.policy.budgets.shared) store_metrics_.write(body, store_);
-        respond(request, 200, metrics ? kPrometheus : kJson, body, request_id, out);
+        serving::respond(asker, 200, metrics ? serving::kPrometheus : serving::kJson, body,
+                         out.client);
     }
     return true;
 }
@@ -102,7 +79,7 @@ std::string Gateway::status_body(base::Instant now) const {
     const Policy& policy = options_.policy;
     const Deadlines& limits = policy.deadlines;
     json::object waiting;
-    for (const Priority each : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
+    for (const Priority each : serving::kAllPriorities)
         waiting[to_string(each)] = queue_.size(each);
     return json::serialize(
         json::object{{"server", "fullstop"},

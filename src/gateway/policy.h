@@ -14,16 +14,12 @@
 #include "base/time.h"
 #include "gateway/limits.h"
 #include "serving/access.h"
+#include "serving/priority.h"
 #include "wire/http/request_text.h"
 
 namespace fullstop::gateway {
 
-enum class Priority { kInteractive, kNormal, kBatch };
-inline constexpr std::size_t kPriorities = 3;
-constexpr std::string_view to_string(Priority priority) {
-    constexpr std::array<std::string_view, kPriorities> kWords = {"interactive", "normal", "batch"};
-    return kWords[static_cast<std::size_t>(priority)];
-}
+using serving::Priority, serving::kPriorities;
 
 /// The clocks that can cut an answer. Absent: not limited.
 struct Deadlines {

@@ -1,12 +1,11 @@
-// What everybody who serves answers takes of a client's identity, in one table with its reason and
-// what happens at the limit.
+// What everybody who serves answers takes and tells, in one table with its reason and what happens
+// at the limit.
 #pragma once
 
 #include <cstddef>
 
 namespace fullstop::serving {
 
-// name                                   value                         at the limit
 /// Identity sent by a client; longer ones do not fit a log line.
 ///   400
 inline constexpr std::size_t kMaxRequestIdBytes = 128;
@@ -19,5 +18,11 @@ inline constexpr std::size_t kMaxClientNameBytes = 64;
 /// A file of keys: thousands of lines.
 ///   usage error
 inline constexpr std::size_t kMaxKeyFileBytes = std::size_t{1} << 20;
+/// Words of an error; they may repeat what a client, a file or an upstream wrote.
+///   cut there
+inline constexpr std::size_t kMaxMessageBytes = 1024;
+/// Clients whose tokens are counted, for fairness and budgets; one entry is about 100 bytes.
+///   those that ask nothing now, or have used the least, are forgotten
+inline constexpr std::size_t kMaxClients = 10'000;
 
 }  // namespace fullstop::serving

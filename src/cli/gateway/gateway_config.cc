@@ -15,7 +15,7 @@
 namespace fullstop::cli {
 namespace {
 
-using gateway::Priority;
+using serving::Priority;
 
 template <class T>
 void set(T& target, const std::optional<T>& value) {
@@ -35,7 +35,7 @@ void read_queue(TomlTable& table, gateway::QueueLimits& out) {
     set(out.tokens, table.integer("max_tokens", 1));
     set(out.ageing, table.duration("ageing"));
     table.table("floors", [&](TomlTable& floors) {
-        for (const Priority each : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
+        for (const Priority each : serving::kAllPriorities)
             if (const auto floor = floors.integer(to_string(each).data(), 0, 10'000))
                 out.floors[static_cast<std::size_t>(each)] = static_cast<int>(*floor);
     });

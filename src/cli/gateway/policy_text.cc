@@ -140,8 +140,7 @@ std::string policy_text(const GatewaySettings& settings) {
             "or shortened, even where it is an answer.\n";
     out += list("Servers:", servers);
     std::string floors;
-    for (const auto each :
-         {gateway::Priority::kInteractive, gateway::Priority::kNormal, gateway::Priority::kBatch})
+    for (const auto each : serving::kAllPriorities)
         if (const int floor = policy.queue.floors[static_cast<std::size_t>(each)]; floor > 0)
             floors += fmt::format("; {} kept for {}", floor, to_string(each));
     out += fmt::format("Waiting requests move up one class every {}{}.\n",

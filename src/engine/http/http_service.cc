@@ -12,6 +12,7 @@
 #include "engine/limits.h"
 #include "engine/openai/openai_logprobs.h"
 #include "serving/limits.h"
+#include "serving/reply.h"
 #include "serving/request_identity.h"
 #include "wire/http/request_path.h"
 #include "wire/http/response_text.h"
@@ -21,18 +22,12 @@ namespace fullstop::engine {
 using base::Instant;
 using net::ConnectionId;
 using net::ServiceActions;
+using serving::kJson, serving::kPrometheus, serving::respond, serving::retry_after;
 
 namespace {
 
-constexpr std::string_view kJson = "application/json";
-constexpr std::string_view kPrometheus = "text/plain; version=0.0.4";
-
 void send(ConnectionId id, std::string bytes, ServiceActions& out) {
     out.emplace_back(net::ServiceSend{id, std::move(bytes)});
-}
-
-wire::Headers retry_after(base::Duration wait) {
-    return {{"Retry-After", std::to_string(std::chrono::ceil<std::chrono::seconds>(wait).count())}};
 }
 
 /// SSE clients pass over it; what stands between them and us sees that the stream lives.
@@ -51,27 +46,10 @@ HttpService::HttpService(ModelFacts facts, ServiceOptions options,
     occupancy_.kv_total = facts_.pool;
 }
 
-void HttpService::respond(const Asker& asker, int status, std::string_view type,
-                          std::string_view body, ServiceActions& out,
-                          const wire::Headers& more) const {
-    wire::Headers headers = {{"Connection", asker.keep_alive ? "keep-alive" : "close"},
-                             {"X-Request-Id", asker.request_id},
-                             {"Server", "fullstop"}};
-    headers.insert(headers.end(), more.begin(), more.end());
-    std::string bytes = wire::whole_response(status, type, body, headers);
-    if (asker.head_only) bytes.resize(bytes.size() - body.size());
-    send(asker.id, std::move(bytes), out);
-    out.emplace_back(net::ServiceClose{
-        .id = asker.id, .kind = net::CloseKind::kFin, .keep_alive = asker.keep_alive});
-}
-
 HttpService::Asker HttpService::asker_of(const net::ServiceRequest& request) {
     std::string id(serving::header(request, "x-request-id"));
     if (!serving::valid_request_id(id)) id = fmt::format("fs-{:016x}", random_.next());
-    return {.id = request.id,
-            .request_id = std::move(id),
-            .keep_alive = !serving::wants_close(request),
-            .head_only = request.method == "HEAD"};
+    return serving::asker_of(request, std::move(id));
 }
 
 bool HttpService::head(Instant, const net::ServiceRequest& request, ServiceActions& out) {
@@ -119,26 +97,21 @@ void HttpService::take(Instant now, const net::ServiceRequest& request, ServiceA
     const std::string& path = normal->path;
     if (const auto page = page_at(path)) {
         if (request.method != "GET" && !asker.head_only)
-            return refuse(405, fmt::format("{} takes GET", path), "method_not_allowed",
-                          {{"Allow", "GET, HEAD"}});
-        return respond(asker, path == "/health" && drained_by_.has_value() ? 503 : 200, page->type,
-                       page->body, out);
+            return serving::refuse_method(asker, path, "GET, HEAD", out);
+        if (path == "/health") return serving::respond_health(asker, drained_by_.has_value(), out);
+        return respond(asker, 200, page->type, page->body, out);
     }
     const bool shows = path == "/apply-template";
     if (path != "/v1/chat/completions" && path != "/v1/completions" && !shows)
         return refuse(404, fmt::format("there is no {} here", path), "not_found");
-    if (request.method != "POST")
-        return refuse(405, fmt::format("{} takes POST", path), "method_not_allowed",
-                      {{"Allow", "POST"}});
+    if (request.method != "POST") return serving::refuse_method(asker, path, "POST", out);
     if (shows) return show_prompt(request.body, std::move(asker), out);
     completion(now, path == "/v1/completions" ? Route::kText : Route::kChat, request.body,
                std::move(asker), out);
 }
 
 std::optional<HttpService::Page> HttpService::page_at(std::string_view path) const {
-    if (path == "/health")
-        return Page{kJson,
-                    drained_by_.has_value() ? R"({"status":"draining"})" : R"({"status":"ok"})"};
+    if (path == "/health") return Page{kJson, ""};
     if (path == "/v1/models") return Page{kJson, models_body(facts_, options_.started_wall)};
     if (path == "/metrics")
         return Page{kPrometheus, metrics_.text(occupancy_, facts_.max_sequences)};

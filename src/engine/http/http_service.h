@@ -23,6 +23,7 @@
 #include "engine/scheduling/admission.h"
 #include "net/service.h"
 #include "serving/access.h"
+#include "serving/reply.h"
 #include "wire/http/request_text.h"
 
 namespace fullstop::engine {
@@ -62,13 +63,7 @@ public:
 
 private:
     /// Whose request it is and how it is answered.
-    struct Asker {
-        net::ConnectionId id = 0;
-        std::string request_id;
-        bool keep_alive = true;
-        bool head_only = false;   ///< the head of what GET would get
-        std::string client = {};  ///< the name of its key
-    };
+    using Asker = serving::Asker;
     struct Page {
         std::string_view type;
         std::string body;
@@ -97,8 +92,6 @@ private:
     void completion(base::Instant now, Route route, std::string_view body, Asker asker,
                     net::ServiceActions& out);
     void show_prompt(std::string_view body, Asker asker, net::ServiceActions& out);
-    void respond(const Asker& asker, int status, std::string_view type, std::string_view body,
-                 net::ServiceActions& out, const wire::Headers& more = {}) const;
     void on(const Refused& event, net::ServiceActions& out);
     void on(const Admitted& event, net::ServiceActions& out);
     void on(const Produced& event, net::ServiceActions& out);

@@ -6,10 +6,10 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
-#include "engine/limits.h"
 #include "engine/openai/openai_logprobs.h"
 #include "engine/scheduling/slo.h"
+#include "serving/answer_object.h"
+#include "serving/reply.h"
 
 namespace fullstop::engine {
 namespace {
@@ -17,43 +17,34 @@ namespace {
 namespace json = boost::json;
 using answer::Cause;
 
-json::value milliseconds(const std::optional<base::Duration>& duration) {
-    if (!duration) return nullptr;
-    return base::to_ms(*duration);
+std::optional<double> milliseconds(const std::optional<base::Duration>& duration) {
+    return duration.transform(base::to_ms);
 }
 
-json::value count(const std::optional<base::Tokens>& tokens) {
-    if (!tokens) return nullptr;
-    return tokens->count;
+std::optional<std::int64_t> count(const std::optional<base::Tokens>& tokens) {
+    return tokens.transform([](base::Tokens value) { return value.count; });
 }
 
-json::value flag(const std::optional<bool>& given) {
-    if (!given) return nullptr;
-    return *given;
-}
-
-/// The object of contract section 6.
 json::object fullstop_object(const AnswerNames& names, const AnswerEnd& end) {
     const AnswerNumbers& n = end.numbers;
-    return {{"request_id", names.request_id},
-            {"stop",
-             {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}}},
-            {"requested_max_tokens", count(n.requested_max_tokens)},
-            {"effective_max_tokens", count(n.effective_max_tokens)},
-            {"prompt_tokens", count(n.prompt_tokens)},
-            {"cached_tokens", n.cached_tokens.count},
-            {"output_tokens", n.output_tokens.count},
-            {"queue_ms", milliseconds(n.queue)},
-            {"ttft_ms", milliseconds(n.ttft)},
-            {"paused_ms", base::to_ms(n.paused)},
-            {"preemptions", {{"swap", n.swaps}, {"recompute", n.recomputes}}},
-            {"kv_bytes_peak", n.kv_bytes_peak.count},
-            {"deadline_ms", milliseconds(n.deadline)},
-            {"slo",
-             {{"ttft_met", flag(n.ttft_met)},
-              {"itl_met", flag(n.itl_met)},
-              {"ttft_estimate_ms", milliseconds(n.ttft_estimate)},
-              {"demoted", n.demoted}}}};
+    return serving::fullstop_object(
+        {{"cause", answer::to_string(end.cause)}, {"by", "engine"}, {"detail", end.detail}},
+        {.request_id = names.request_id,
+         .requested_max_tokens = count(n.requested_max_tokens),
+         .effective_max_tokens = count(n.effective_max_tokens),
+         .prompt_tokens = count(n.prompt_tokens),
+         .cached_tokens = n.cached_tokens.count,
+         .output_tokens = n.output_tokens.count,
+         .queue_ms = milliseconds(n.queue),
+         .ttft_ms = milliseconds(n.ttft),
+         .paused_ms = base::to_ms(n.paused),
+         .preemptions = {{.swap = n.swaps, .recompute = n.recomputes}},
+         .kv_bytes_peak = n.kv_bytes_peak.count,
+         .deadline_ms = milliseconds(n.deadline),
+         .ttft_met = n.ttft_met,
+         .itl_met = n.itl_met,
+         .ttft_estimate_ms = milliseconds(n.ttft_estimate),
+         .demoted = n.demoted});
 }
 
 json::object usage_object(const AnswerEnd& end) {
@@ -163,18 +154,12 @@ json::object with_choice(const AnswerNames& names, const AnswerEnd& end, const P
     return body;
 }
 
-/// Words that may repeat what was sent, as they are sent back: bounded, and UTF-8.
-std::string sent_back(std::string_view words) {
-    const std::string_view front = base::front_characters(words, kMaxErrorWordsBytes);
-    return base::valid_utf8(front) + (front.size() < words.size() ? "..." : "");
-}
-
 json::object error_object(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words) {
     // A full queue is the usual reason of its cause, but not of this code.
     const std::string_view meaning =
         words.code == kMissesTarget ? "not taken on" : answer::entry(end.cause).meaning;
     const std::string message = fmt::format("{}: {}", meaning, end.detail);
-    return {{"message", sent_back(message)},
+    return {{"message", serving::quotable(message)},
             {"type", words.type},
             {"code", words.code},
             {"fullstop", fullstop_object(names, end)}};
@@ -198,13 +183,6 @@ std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const E
     json::object body = with_choice(names, end, all);
     body["error"] = error_object(names, end, words);
     return json::serialize(body);
-}
-
-std::string error_body(std::string_view message, std::string_view type, std::string_view code,
-                       std::string_view parameter) {
-    json::object error = {{"message", sent_back(message)}, {"type", type}, {"code", code}};
-    error["param"] = parameter.empty() ? json::value(nullptr) : json::value(sent_back(parameter));
-    return json::serialize(json::object{{"error", std::move(error)}});
 }
 
 }  // namespace fullstop::engine

@@ -10,8 +10,11 @@
 
 #include "engine/answer_end.h"
 #include "engine/openai/openai_request.h"
+#include "serving/reply.h"
 
 namespace fullstop::engine {
+
+using serving::error_body;
 
 /// What stands in every event of one answer.
 struct AnswerNames {
@@ -50,12 +53,10 @@ std::string usage_event(const AnswerNames& names, const AnswerEnd& end);
 /// The whole answer as one body.
 std::string whole_body(const AnswerNames& names, const AnswerEnd& end, const Piece& all);
 
-/// Error objects: of an answer that began or could have, and of a request that was not understood.
+/// The error object of an answer that began or could have.
 std::string error_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words);
 /// The same beside the text so far: `choices` without a finish reason.
 std::string partial_body(const AnswerNames& names, const AnswerEnd& end, const ErrorWords& words,
                          const Piece& all);
-std::string error_body(std::string_view message, std::string_view type, std::string_view code,
-                       std::string_view parameter = {});
 
 }  // namespace fullstop::engine

@@ -16,14 +16,11 @@ namespace json = boost::json;
 namespace {
 
 std::string read_priority(const json::value& value, Submission& out) {
-    if (value == "interactive")
-        out.priority = Priority::kInteractive;
-    else if (value == "normal")
-        out.priority = Priority::kNormal;
-    else if (value == "batch")
-        out.priority = Priority::kBatch;
-    else
-        return ".priority is interactive, normal or batch";
+    const auto named = value.is_string()
+                           ? serving::priority_of(std::string_view(value.get_string()))
+                           : std::nullopt;
+    if (!named) return ".priority is interactive, normal or batch";
+    out.priority = *named;
     return {};
 }
 

@@ -1,16 +1,13 @@
-// Counters live as long as their clients have answers here: a client that was away starts where the
-// least served one stands.
 #include "engine/scheduling/ranking.h"
 
 #include <algorithm>
 
-#include "base/assert.h"
 #include "engine/limits.h"
 
 namespace fullstop::engine {
 namespace {
 
-constexpr double kReadWeight = 1, kMadeWeight = 2;  // as in the paper
+constexpr std::int64_t kReadWeight = 1, kMadeWeight = 2;  // as in the paper
 
 }  // namespace
 
@@ -24,37 +21,16 @@ Standing Ranking::of(const Sequence& sequence, base::Instant now) const {
     if (out.level < 0) return out;
     out.due = sequence.due().value_or(base::Instant::max());
     if (sequence.admitted) return out;
-    const auto found = clients_.find(sequence.client);
-    FULLSTOP_ASSERT(found != clients_.end(), "who has an answer here has an account");
-    out.served = found->second.served;
+    out.served = clients_.used(sequence.client);
     return out;
 }
 
-void Ranking::arrived(const std::string& client) {
-    const auto found = clients_.find(client);
-    if (found != clients_.end()) {
-        ++found->second.live;
-        return;
-    }
-    double least = floor_;
-    if (!clients_.empty())
-        least = std::ranges::min_element(clients_, {}, [](const auto& entry) {
-                    return entry.second.served;
-                })->second.served;
-    clients_[client] = {.live = 1, .served = least};
-}
+void Ranking::arrived(const std::string& client) { clients_.comes(client); }
 
 void Ranking::charge(const std::string& client, base::Tokens read, base::Tokens made) {
-    clients_.at(client).served += kReadWeight * static_cast<double>(read.count) +
-                                  kMadeWeight * static_cast<double>(made.count);
+    clients_.settle(client, 0, kReadWeight * read.count + kMadeWeight * made.count);
 }
 
-void Ranking::ended(const std::string& client) {
-    const auto found = clients_.find(client);
-    FULLSTOP_ASSERT(found != clients_.end() && found->second.live > 0, "each answer ends once");
-    if (--found->second.live > 0) return;
-    floor_ = found->second.served;
-    clients_.erase(found);
-}
+void Ranking::ended(const std::string& client) { clients_.gone(client); }
 
 }  // namespace fullstop::engine

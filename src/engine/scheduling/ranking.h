@@ -3,16 +3,14 @@
 //
 // Class, then deadline, then the service its client has had, then arrival. A class rises with age,
 // and whoever is old enough stands above all classes in plain order of arrival: that nobody starves
-// follows from it. Fairness is the virtual token counter of VTC (arXiv 2401.00588): the client that
-// was served least goes first; one that comes back from idleness starts at the least counter of
-// those that are active, so that idleness saves nothing up.
+// follows from it. The client that was served least goes first (serving::TokenCounters).
 #pragma once
 
 #include <compare>
-#include <map>
 #include <string>
 
 #include "engine/scheduling/sequence.h"
+#include "serving/token_counters.h"
 
 namespace fullstop::engine {
 
@@ -20,8 +18,8 @@ namespace fullstop::engine {
 struct Standing {
     int level = 0;  ///< the class, less one for each kAgeing of waiting; -1: old enough to stand
                     ///< above all classes
-    base::Instant due;  ///< the far future without a deadline, and at level -1
-    double served = 0;  ///< the client's counter; 0 once admitted, and at level -1
+    base::Instant due;        ///< the far future without a deadline, and at level -1
+    std::int64_t served = 0;  ///< the client's counter; 0 once admitted, and at level -1
     std::uint64_t rank = 0;
     auto operator<=>(const Standing&) const = default;
 };
@@ -43,12 +41,7 @@ public:
     void ended(const std::string& client);
 
 private:
-    struct Account {
-        int live = 0;
-        double served = 0;
-    };
-    std::map<std::string, Account> clients_;  ///< kept while a client has an answer here
-    double floor_ = 0;  ///< the least counter there was when the last one left
+    serving::TokenCounters clients_;
 };
 
 }  // namespace fullstop::engine

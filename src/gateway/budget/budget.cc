@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "serving/limits.h"
+
 namespace fullstop::gateway {
 namespace {
 
@@ -93,7 +95,7 @@ std::vector<Budget::Named> Budget::windows(const std::string& client, const std:
         out.push_back({&*overall_, kOfAll});
     }
     if (limits_.per_key) {
-        if (clients_.size() >= kMaxClients && !clients_.contains(client))
+        if (clients_.size() >= serving::kMaxClients && !clients_.contains(client))
             for (auto at = clients_.begin(); at != clients_.end();)
                 at = at->second.idle(now) ? clients_.erase(at) : std::next(at);
         out.push_back(

@@ -28,20 +28,21 @@ void StoreMetrics::write(std::string& out, const StoreState& state) const {
     const auto put = std::back_inserter(out);
     const auto number = [&](std::string_view name, std::string_view type, std::string_view help,
                             std::int64_t value) {
-        introduce_metric(out, name, type, help);
+        serving::introduce_metric(out, name, type, help);
         fmt::format_to(put, "{} {}\n", name, value);
     };
     number("fullstop_gateway_budget_store_up", "gauge",
            "0 while the store of shared budgets does not answer", state.up ? 1 : 0);
     const std::string_view asks = "fullstop_gateway_budget_asks_total",
                            seconds = "fullstop_gateway_budget_ask_seconds";
-    introduce_metric(out, asks, "counter",
-                     "Requests by what the store said; lost: it said nothing, and on_loss let them "
-                     "pass or refused them");
+    serving::introduce_metric(
+        out, asks, "counter",
+        "Requests by what the store said; lost: it said nothing, and on_loss let them "
+        "pass or refused them");
     for (std::size_t i = 0; i < kOutcomes.size(); ++i)
         fmt::format_to(put, "{}{{outcome=\"{}\"}} {}\n", asks, kOutcomes[i], outcomes_[i]);
-    introduce_metric(out, seconds, "histogram",
-                     "From asking the store until it answered or was given up");
+    serving::introduce_metric(out, seconds, "histogram",
+                              "From asking the store until it answered or was given up");
     seconds_.write(out, seconds, "");
     number("fullstop_gateway_budget_settlements_kept", "gauge",
            "Settlements that the store has not confirmed yet",

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "gateway/metrics/histogram.h"
 #include "gateway/policy.h"
+#include "serving/prometheus_text.h"
 
 namespace fullstop::gateway {
 
@@ -66,7 +66,7 @@ private:
     /// From a store on this machine to the default timeout.
     static constexpr std::array<double, 7> kBounds = {0.0005, 0.001, 0.005, 0.02, 0.1, 0.25, 0.5};
     std::array<std::int64_t, 4> outcomes_{};
-    Histogram seconds_{kBounds};
+    serving::Histogram seconds_{kBounds};
 };
 
 /// HOST:PORT/DATABASE.

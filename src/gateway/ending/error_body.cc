@@ -6,8 +6,6 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
-#include "gateway/limits.h"
 #include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
@@ -15,21 +13,10 @@ namespace {
 
 namespace json = boost::json;
 
-/// What others wrote may stand in it: bounded, and characters alone.
-std::string told(std::string_view words) {
-    return base::valid_utf8(base::front_characters(words, kMaxMessageBytes));
-}
-
-template <class Number>
-json::value number(const std::optional<Number>& value) {
-    if (!value) return nullptr;
-    return *value;
-}
-
 json::object stop_object(const End& end) {
     json::object out{{"cause", answer::to_string(end.cause)},
                      {"by", to_string(end.by)},
-                     {"detail", told(end.detail)}};
+                     {"detail", serving::quotable(end.detail)}};
     if (end.cut_by) {
         out["limit"] = end.cut_by->limit;
         out["limit_ms"] = base::to_ms(end.cut_by->allowed);
@@ -38,28 +25,12 @@ json::object stop_object(const End& end) {
     return out;
 }
 
-json::object fullstop_object(const End& end, const AnswerNumbers& n) {
-    return {{"request_id", n.request_id},
-            {"stop", stop_object(end)},
-            {"requested_max_tokens", number(n.asked_max_tokens)},
-            {"effective_max_tokens", number(n.max_tokens)},
-            {"prompt_tokens", number(n.prompt_tokens)},
-            {"cached_tokens", number(n.cached_tokens)},
-            {"output_tokens", number(n.output_tokens)},
-            {"queue_ms", number(n.queue_ms)},
-            {"ttft_ms", number(n.ttft_ms)},
-            {"paused_ms", nullptr},
-            {"preemptions", nullptr},
-            {"kv_bytes_peak", nullptr},
-            {"deadline_ms", number(n.deadline_ms)},
-            {"slo", {{"ttft_met", nullptr}, {"itl_met", nullptr}}}};
-}
-
 json::object error_object(const End& end, const AnswerNumbers& numbers) {
-    return {{"message", told(fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail))},
+    return {{"message", serving::quotable(
+                            fmt::format("{}: {}", answer::entry(end.cause).meaning, end.detail))},
             {"type", end.by == By::kGateway ? "gateway_error" : "upstream_error"},
             {"code", answer::to_string(end.cause)},
-            {"fullstop", fullstop_object(end, numbers)}};
+            {"fullstop", serving::fullstop_object(stop_object(end), numbers)}};
 }
 
 }  // namespace
@@ -88,11 +59,6 @@ std::string error_event(const End& end, const AnswerNumbers& numbers, ErrorShape
     return wire::sse_event(
         json::serialize(json::object{{"type", "response.failed"}, {"response", response}}),
         "response.failed");
-}
-
-std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
-    return json::serialize(
-        json::object{{"error", {{"message", told(message)}, {"type", type}, {"code", code}}}});
 }
 
 bool inside_event(BodyForm form, std::string_view tail) {

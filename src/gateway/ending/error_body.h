@@ -2,24 +2,17 @@
 // framing inside a stream.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "gateway/ending/truth.h"
 #include "gateway/exchange/response_head.h"
+#include "serving/answer_object.h"
+#include "serving/reply.h"
 
 namespace fullstop::gateway {
 
-/// The numbers beside the reason; absent: not known here, and said so with null.
-struct AnswerNumbers {
-    std::string request_id;
-    std::optional<std::int64_t> asked_max_tokens = {},
-                                max_tokens = {};  ///< of the request, and as it was passed on
-    std::optional<std::int64_t> prompt_tokens = {}, cached_tokens = {}, output_tokens = {};
-    std::optional<double> queue_ms = {}, ttft_ms = {}, deadline_ms = {};
-};
+using serving::AnswerNumbers, serving::error_body;
 
 /// Where the dialect of a request looks for an error.
 enum class ErrorShape {
@@ -31,8 +24,6 @@ enum class ErrorShape {
 ErrorShape error_shape(std::string_view path);
 
 std::string error_body(const End& end, const AnswerNumbers& numbers, ErrorShape shape);
-/// Of a request that was not passed on.
-std::string error_body(std::string_view message, std::string_view type, std::string_view code);
 
 /// Whether a body that ends with `tail` ends inside an event (of a stream) or a line (of lines).
 bool inside_event(BodyForm form, std::string_view tail);

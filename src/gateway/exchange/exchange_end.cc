@@ -131,14 +131,9 @@ void Exchange::refuse(int status, std::string words, std::optional<base::Duratio
                       base::Instant at, std::string& out) {
     now_ = at;
     if (between_parts()) return give_up(words, at, out);
-    wire::Headers headers;
-    if (retry_after)
-        headers.emplace_back(
-            "Retry-After", std::to_string(std::max<std::int64_t>(
-                               1, std::chrono::ceil<std::chrono::seconds>(*retry_after).count())));
-    else
-        headers.emplace_back("x-should-retry", "false");
-    fail_before_head(end_before_head(Stop::kRefused, std::move(words)), status, out, headers);
+    fail_before_head(end_before_head(Stop::kRefused, std::move(words)), status, out,
+                     retry_after ? serving::retry_after(*retry_after)
+                                 : wire::Headers{{"x-should-retry", "false"}});
 }
 
 std::optional<std::pair<Stop, std::string>> Exchange::unfit_head() const {
@@ -177,10 +172,7 @@ void Exchange::finish(Stop stop, std::string detail, std::string& out) {
         wire::Headers more;
         if (stop == Stop::kDeadline && clocks_.waiting()) {
             status = 503;
-            more.emplace_back("Retry-After",
-                              std::to_string(std::chrono::ceil<std::chrono::seconds>(
-                                                 std::min(cut_by_->allowed, kMaxRetryAfter))
-                                                 .count()));
+            more = serving::retry_after(std::min(cut_by_->allowed, kMaxRetryAfter));
         } else if (stop == Stop::kDeadline) {
             more.emplace_back(
                 "x-should-retry",
@@ -285,14 +277,11 @@ void Exchange::fail_before_head(End end, int status, std::string& out, const wir
 
 AnswerNumbers Exchange::numbers() const {
     AnswerNumbers out{.request_id = request_id_,
-                      .asked_max_tokens = work_.max_tokens,
-                      .max_tokens = max_tokens(),
+                      .requested_max_tokens = work_.max_tokens,
+                      .effective_max_tokens = max_tokens(),
                       .prompt_tokens = reported(record_.prompt_tokens),
                       .cached_tokens = reported(record_.cached_tokens),
-                      .output_tokens = reported(record_.output_tokens),
-                      .queue_ms = {},
-                      .ttft_ms = {},
-                      .deadline_ms = {}};
+                      .output_tokens = reported(record_.output_tokens)};
     if (work_.answer) out.queue_ms = base::to_ms(queued(now_));
     const answer::Record& first = parts_.empty() ? record_ : parts_.front();
     if (first.timeline.first_token) out.ttft_ms = base::to_ms(*first.timeline.first_token);

@@ -48,9 +48,9 @@ std::string labels_of(const answer::Record& record, std::string_view path) {
 }
 
 void write(std::string& out, std::string_view name, std::string_view help,
-           const std::map<std::string, Histogram>& family) {
+           const std::map<std::string, serving::Histogram>& family) {
     if (family.empty()) return;
-    introduce_metric(out, name, "histogram", help);
+    serving::introduce_metric(out, name, "histogram", help);
     for (const auto& [labels, histogram] : family) histogram.write(out, name, labels);
 }
 

@@ -16,7 +16,7 @@
 #include "answer/cause.h"
 #include "answer/record.h"
 #include "base/time.h"
-#include "gateway/metrics/histogram.h"
+#include "serving/prometheus_text.h"
 
 namespace fullstop::gateway {
 
@@ -34,7 +34,7 @@ public:
     std::string text() const;
 
 private:
-    using Family = std::map<std::string, Histogram>;  ///< by labels
+    using Family = std::map<std::string, serving::Histogram>;  ///< by labels
 
     void add(Family& family, const std::string& labels, std::span<const double> bounds,
              double value);

@@ -1,4 +1,3 @@
-// The text format of Prometheus 0.0.4, written directly: some dozen lines do not need a library.
 #include "gateway/metrics/metrics.h"
 
 #include <fmt/format.h>
@@ -10,13 +9,11 @@ namespace {
 
 void by_upstream(std::string& out, std::string_view name, std::string_view help,
                  const std::map<std::string, std::int64_t>& values) {
-    introduce_metric(out, name, "counter", help);
+    serving::introduce_metric(out, name, "counter", help);
     for (const auto& [upstream, value] : values)
         fmt::format_to(std::back_inserter(out), "{}{{upstream=\"{}\"}} {}\n", name, upstream,
                        value);
 }
-
-constexpr std::array kClasses = {Priority::kInteractive, Priority::kNormal, Priority::kBatch};
 
 }  // namespace
 
@@ -40,7 +37,7 @@ void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams,
                               base::Instant now) const {
     const auto put = std::back_inserter(out);
     const auto gauge = [&](std::string_view name, std::string_view help, const auto& value_of) {
-        introduce_metric(out, name, "gauge", help);
+        serving::introduce_metric(out, name, "gauge", help);
         for (const auto& [id, upstream] : upstreams.all())
             if (const std::optional<std::int64_t> value = value_of(*upstream))
                 fmt::format_to(put, "{}{{upstream=\"{}\"}} {}\n", name, upstream->name(), *value);
@@ -60,52 +57,45 @@ void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams,
 
 void Metrics::write_queue(std::string& out, const Queue& queue) const {
     const auto put = std::back_inserter(out);
-    introduce_metric(out, "fullstop_gateway_queue_requests", "gauge",
-                     "Requests that wait for an upstream");
-    for (const Priority each : kClasses)
+    serving::introduce_metric(out, "fullstop_gateway_queue_requests", "gauge",
+                              "Requests that wait for an upstream");
+    for (const Priority each : serving::kAllPriorities)
         fmt::format_to(put, "fullstop_gateway_queue_requests{{class=\"{}\"}} {}\n", to_string(each),
                        queue.size(each));
-    introduce_metric(out, "fullstop_gateway_queue_tokens", "gauge",
-                     "Tokens that the waiting requests may come to");
+    serving::introduce_metric(out, "fullstop_gateway_queue_tokens", "gauge",
+                              "Tokens that the waiting requests may come to");
     fmt::format_to(put, "fullstop_gateway_queue_tokens {}\n", queue.tokens());
     const std::string_view name = "fullstop_gateway_queue_seconds";
-    introduce_metric(out, name, "histogram", "Arrival until an upstream was chosen");
-    for (const Priority each : kClasses)
+    serving::introduce_metric(out, name, "histogram", "Arrival until an upstream was chosen");
+    for (const Priority each : serving::kAllPriorities)
         waits_[static_cast<std::size_t>(each)].write(out, name,
                                                      fmt::format("class=\"{}\"", to_string(each)));
 }
 
 std::string records_text(const RecordCounts& counts) {
     std::string out;
-    const auto put = [&](std::string_view name, std::string_view type, std::string_view help,
-                         std::int64_t value) {
-        introduce_metric(out, name, type, help);
-        fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
-    };
-    put("fullstop_gateway_records_total", "counter",
-        "Answers that the store should have a record of", counts.seen);
-    put("fullstop_gateway_records_waiting", "gauge", "Records that the store has not written yet",
-        counts.waiting);
-    put("fullstop_gateway_records_dropped_total", "counter",
-        "Records that the store will never have", counts.lost);
+    serving::write_metric(out, "fullstop_gateway_records_total", "counter",
+                          "Answers that the store should have a record of", counts.seen);
+    serving::write_metric(out, "fullstop_gateway_records_waiting", "gauge",
+                          "Records that the store has not written yet", counts.waiting);
+    serving::write_metric(out, "fullstop_gateway_records_dropped_total", "counter",
+                          "Records that the store will never have", counts.lost);
     return out;
 }
 
 std::string memory_text(const net::MemoryBudget& memory) {
     std::string out;
-    const auto put = [&](std::string_view name, std::string_view type, std::string_view help,
-                         auto value) {
-        introduce_metric(out, name, type, help);
-        fmt::format_to(std::back_inserter(out), "{} {}\n", name, value);
-    };
-    put("fullstop_memory_limit_bytes", "gauge",
-        "Bytes of requests and backlogs that may be held at once", memory.limit());
-    put("fullstop_memory_held_bytes", "gauge", "Bytes of requests and backlogs that are held",
-        memory.held());
-    put("fullstop_memory_dropped_total", "counter",
-        "Connections dropped because others needed the memory they held", memory.dropped());
-    put("fullstop_memory_refused_total", "counter",
-        "Requests refused because there was no memory for them", memory.refused());
+    serving::write_metric(out, "fullstop_memory_limit_bytes", "gauge",
+                          "Bytes of requests and backlogs that may be held at once",
+                          memory.limit());
+    serving::write_metric(out, "fullstop_memory_held_bytes", "gauge",
+                          "Bytes of requests and backlogs that are held", memory.held());
+    serving::write_metric(out, "fullstop_memory_dropped_total", "counter",
+                          "Connections dropped because others needed the memory they held",
+                          memory.dropped());
+    serving::write_metric(out, "fullstop_memory_refused_total", "counter",
+                          "Requests refused because there was no memory for them",
+                          memory.refused());
     return out;
 }
 
@@ -113,12 +103,12 @@ std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::s
                           base::Instant now) const {
     std::string out;
     const auto put = std::back_inserter(out);
-    introduce_metric(out, "fullstop_gateway_exchanges", "gauge",
-                     "Requests of all kinds that wait or are under way");
-    fmt::format_to(put, "fullstop_gateway_exchanges {}\n", exchanges);
+    serving::write_metric(out, "fullstop_gateway_exchanges", "gauge",
+                          "Requests of all kinds that wait or are under way", exchanges);
     write_upstreams(out, upstreams, now);
     write_queue(out, queue);
-    introduce_metric(out, "fullstop_answers_total", "counter", "Answers by the cause of their end");
+    serving::introduce_metric(out, "fullstop_answers_total", "counter",
+                              "Answers by the cause of their end");
     for (const auto& [key, count] : ends_)
         fmt::format_to(put,
                        "fullstop_answers_total{{cause=\"{}\",layer=\"{}\",upstream=\"{}\"}} {}\n",
@@ -129,15 +119,15 @@ std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::s
     by_upstream(out, "fullstop_relayed_bytes_total", "Bytes of response bodies relayed", bytes_);
     by_upstream(out, "fullstop_gateway_retries_total",
                 "Attempts that failed before the first byte and were made elsewhere", retries_);
-    introduce_metric(out, "fullstop_gateway_limited_total", "counter",
-                     "Requests whose token limit was lowered by a setting of this gateway");
-    fmt::format_to(put, "fullstop_gateway_limited_total {}\n", limited_);
-    introduce_metric(out, "fullstop_gateway_continued_total", "counter",
-                     "Answers whose server died and whose rest another one wrote, by seams");
-    fmt::format_to(put, "fullstop_gateway_continued_total {}\n", continued_);
-    introduce_metric(out, "fullstop_gateway_faults_total", "counter",
-                     "Requests that a fault of this gateway ended; standard error says more");
-    fmt::format_to(put, "fullstop_gateway_faults_total {}\n", faults_);
+    serving::write_metric(out, "fullstop_gateway_limited_total", "counter",
+                          "Requests whose token limit was lowered by a setting of this gateway",
+                          limited_);
+    serving::write_metric(out, "fullstop_gateway_continued_total", "counter",
+                          "Answers whose server died and whose rest another one wrote, by seams",
+                          continued_);
+    serving::write_metric(out, "fullstop_gateway_faults_total", "counter",
+                          "Requests that a fault of this gateway ended; standard error says more",
+                          faults_);
     return out + genai_.text();
 }
 

@@ -11,10 +11,10 @@
 #include "answer/cause.h"
 #include "base/time.h"
 #include "gateway/metrics/genai_metrics.h"
-#include "gateway/metrics/histogram.h"
 #include "gateway/placement/placement.h"
 #include "gateway/placement/queue.h"
 #include "net/memory_budget.h"
+#include "serving/prometheus_text.h"
 
 namespace fullstop::gateway {
 
@@ -62,8 +62,9 @@ private:
 
     std::map<std::pair<std::string, answer::Cause>, std::int64_t> ends_;
     std::map<std::string, std::int64_t> others_, bytes_, retries_;
-    std::array<Histogram, kPriorities> waits_ = {Histogram(kWaitBounds), Histogram(kWaitBounds),
-                                                 Histogram(kWaitBounds)};
+    std::array<serving::Histogram, kPriorities> waits_ = {serving::Histogram(kWaitBounds),
+                                                          serving::Histogram(kWaitBounds),
+                                                          serving::Histogram(kWaitBounds)};
     GenAiMetrics genai_;
     std::int64_t limited_ = 0, continued_ = 0, faults_ = 0;
 };

@@ -53,7 +53,7 @@ int Queue::rank(const Ticket& ticket, base::Instant now) const {
 }
 
 std::vector<std::list<Ticket>::iterator> Queue::ordered(base::Instant now,
-                                                        const TokenCounters& used) {
+                                                        const serving::TokenCounters& used) {
     struct Key {
         int rank;
         std::int64_t used;
@@ -74,7 +74,7 @@ std::vector<std::list<Ticket>::iterator> Queue::ordered(base::Instant now,
     return out;
 }
 
-void Queue::offer(base::Instant now, const TokenCounters& used,
+void Queue::offer(base::Instant now, const serving::TokenCounters& used,
                   const std::function<Reply(const Ticket&, bool)>& place) {
     // Each one that was taken changes its client's count, so that the order is made anew; what was
     // refused stays refused.

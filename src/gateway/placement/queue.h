@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "gateway/placement/fairness.h"
 #include "gateway/policy.h"
+#include "serving/token_counters.h"
 
 namespace fullstop::gateway {
 
@@ -40,7 +40,7 @@ public:
     /// Offers the tickets in their order. What is taken leaves the queue; what has no room stays
     /// where it is, and the next is offered; when nothing has room for anybody it ends.
     enum class Reply { kTaken, kNoRoom, kNobody };
-    void offer(base::Instant now, const TokenCounters& used,
+    void offer(base::Instant now, const serving::TokenCounters& used,
                const std::function<Reply(const Ticket&, bool overdue)>& place);
 
     /// The earliest moment at which a waiting ticket becomes overdue.
@@ -56,7 +56,8 @@ public:
 private:
     /// 0: overdue; then the classes. A class is gained with each period of waiting.
     int rank(const Ticket& ticket, base::Instant now) const;
-    std::vector<std::list<Ticket>::iterator> ordered(base::Instant now, const TokenCounters& used);
+    std::vector<std::list<Ticket>::iterator> ordered(base::Instant now,
+                                                     const serving::TokenCounters& used);
 
     QueueLimits limits_;
     std::list<Ticket> tickets_;  ///< by arrival

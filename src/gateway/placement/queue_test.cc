@@ -27,7 +27,7 @@ Ticket ticket(std::uint64_t id, Priority priority = Priority::kNormal, std::stri
 }
 
 /// Takes up to `count` of them, and says which.
-std::vector<std::uint64_t> serve(Queue& queue, TokenCounters& used, base::Instant now,
+std::vector<std::uint64_t> serve(Queue& queue, serving::TokenCounters& used, base::Instant now,
                                  std::size_t count) {
     std::vector<std::uint64_t> out;
     queue.offer(now, used, [&](const Ticket& each, bool) {
@@ -41,7 +41,7 @@ std::vector<std::uint64_t> serve(Queue& queue, TokenCounters& used, base::Instan
 
 TEST(Queue, FirstComeFirstServedWithinAClassAndHigherClassesFirst) {
     Queue queue({});
-    TokenCounters used;
+    serving::TokenCounters used;
     queue.push(ticket(1, Priority::kBatch));
     queue.push(ticket(2));
     queue.push(ticket(3, Priority::kInteractive));
@@ -54,7 +54,7 @@ TEST(Queue, FirstComeFirstServedWithinAClassAndHigherClassesFirst) {
 
 TEST(Queue, WhoComesBackGetsThePlaceOfItsArrival) {
     Queue queue({});
-    TokenCounters used;
+    serving::TokenCounters used;
     queue.push(ticket(1, Priority::kNormal, "", kStart));
     queue.push(ticket(2, Priority::kNormal, "", kStart + std::chrono::seconds(2)));
     queue.push(ticket(3, Priority::kNormal, "", kStart + std::chrono::seconds(1)));
@@ -63,7 +63,7 @@ TEST(Queue, WhoComesBackGetsThePlaceOfItsArrival) {
 
 TEST(Queue, TheClientWithTheFewestTokensIsNext) {
     Queue queue({});
-    TokenCounters used;
+    serving::TokenCounters used;
     for (const auto* client : {"a", "a", "a", "b"}) used.comes(client);
     used.charge("a", 150);
     for (const std::uint64_t id : {1, 2, 3}) queue.push(ticket(id, Priority::kNormal, "a"));
@@ -74,7 +74,7 @@ TEST(Queue, TheClientWithTheFewestTokensIsNext) {
 }
 
 TEST(Queue, AClientThatIdledEarnsNoCredit) {
-    TokenCounters used;
+    serving::TokenCounters used;
     used.comes("busy");
     used.charge("busy", 10'000);
     used.settle("busy", 10'000, 9'000);
@@ -85,7 +85,7 @@ TEST(Queue, AClientThatIdledEarnsNoCredit) {
 
 TEST(Queue, WhoeverWaitsLongMovesUpAndIsServedByAgeAtTheEnd) {
     Queue queue({.ageing = std::chrono::seconds(10)});
-    TokenCounters used;
+    serving::TokenCounters used;
     queue.push(ticket(1, Priority::kBatch, "", kStart));
     EXPECT_EQ(queue.next_overdue(kStart), kStart + std::chrono::seconds(30));
     Queue early = queue;
@@ -117,7 +117,7 @@ TEST(Queue, OneRequestLargerThanTheLimitMayWaitAlone) {
 
 TEST(Queue, WhatHasNoRoomStaysAndTheNextIsOffered) {
     Queue queue({});
-    TokenCounters used;
+    serving::TokenCounters used;
     for (const std::uint64_t id : {1, 2, 3}) queue.push(ticket(id));
     std::map<std::uint64_t, int> offered;
     queue.offer(kStart, used, [&](const Ticket& each, bool) {
@@ -138,7 +138,7 @@ RC_GTEST_PROP(QueueProperty, NobodyStarves, ()) {
         *rc::gen::element(Priority::kInteractive, Priority::kNormal, Priority::kBatch);
     const int before = *rc::gen::inRange(0, 50);
     Queue queue({.ageing = ageing});
-    TokenCounters used;
+    serving::TokenCounters used;
     used.comes("victim");
     used.charge("victim", 1'000'000'000);  // it has had far more than all others
     used.comes("other");
@@ -165,7 +165,7 @@ RC_GTEST_PROP(QueueProperty, NobodyStarves, ()) {
 RC_GTEST_PROP(QueueProperty, ClientsShareTokensNotRequests, ()) {
     const std::int64_t large = *rc::gen::inRange(100, 2000), small = *rc::gen::inRange(10, 100);
     Queue queue({.requests = 10'000, .tokens = 1'000'000'000, .ageing = std::chrono::hours(100)});
-    TokenCounters used;
+    serving::TokenCounters used;
     std::map<std::string, std::int64_t> got;
     std::uint64_t id = 1;
     const auto add = [&](const std::string& client, std::int64_t tokens) {

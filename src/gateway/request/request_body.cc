@@ -163,9 +163,7 @@ private:
                 body.deadline = base::from_ms(*ms);
         }
         if (value.key != "priority") return;
-        for (const Priority known : {Priority::kInteractive, Priority::kNormal, Priority::kBatch})
-            if (value.kind == Kind::kString && value.text == to_string(known))
-                body.priority = known;
+        if (value.kind == Kind::kString) body.priority = serving::priority_of(value.text);
         constexpr std::size_t kShown = 40;
         if (!body.priority)
             problem = fmt::format("fullstop.priority is interactive, normal or batch, not '{}'",

@@ -1,14 +1,14 @@
 // The least of the active clients is looked for when somebody comes back: rare, and over as many as
 // wait.
-#include "gateway/placement/fairness.h"
+#include "serving/token_counters.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/assert.h"
-#include "gateway/limits.h"
+#include "serving/limits.h"
 
-namespace fullstop::gateway {
+namespace fullstop::serving {
 
 void TokenCounters::comes(const std::string& client) {
     Client& own = clients_[client];
@@ -54,4 +54,4 @@ void TokenCounters::forget() {
         std::erase_if(clients_, [](const auto& each) { return each.second.active == 0; });
 }
 
-}  // namespace fullstop::gateway
+}  // namespace fullstop::serving

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace fullstop::gateway {
+namespace fullstop::serving {
 
 class TokenCounters {
 public:
@@ -33,4 +33,4 @@ private:
     std::int64_t floor_ = 0;  ///< least count of the active ones when there last were any
 };
 
-}  // namespace fullstop::gateway
+}  // namespace fullstop::serving
