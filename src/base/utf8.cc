@@ -31,6 +31,23 @@ char32_t code_of(std::string_view character) {
     return code;
 }
 
+void append_character(std::string& out, char32_t code) {
+    const auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+        put(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            put(0xE0 | code >> 12);
+        } else {
+            put(0xF0 | code >> 18);
+            put(0x80 | (code >> 12 & 0x3F));
+        }
+        put(0x80 | (code >> 6 & 0x3F));
+    }
+    put(0x80 | (code & 0x3F));
+}
+
 std::optional<std::size_t> first_invalid_byte(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const auto [shape, length] = front_character(text.substr(at));

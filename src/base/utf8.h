@@ -19,6 +19,8 @@ enum class CharacterShape {
 std::pair<CharacterShape, std::size_t> front_character(std::string_view bytes);
 /// The code point of one whole character.
 char32_t code_of(std::string_view character);
+/// The bytes of a code point; half a surrogate pair becomes three bytes too ("WTF-8").
+void append_character(std::string& out, char32_t code);
 /// Position of the first byte that is not part of a character.
 std::optional<std::size_t> first_invalid_byte(std::string_view text);
 /// The front of `text`, at most `most` bytes, without the beginning of a character that does not

@@ -23,11 +23,30 @@
 
 namespace fullstop::engine {
 
+/// kStreams: each sequence owns its window. kUnified: sequences of any length share one pool.
+enum class KvLayout { kStreams, kUnified };
+/// Of keys and values in KV memory.
+enum class KvType { kQ8_0, kF16 };
+constexpr std::string_view to_string(KvLayout layout) {
+    return layout == KvLayout::kStreams ? "streams" : "unified";
+}
+constexpr std::string_view to_string(KvType type) { return type == KvType::kQ8_0 ? "q8_0" : "f16"; }
+/// As flags and documents name them; absent: there is none of that name.
+constexpr std::optional<KvLayout> kv_layout_of(std::string_view name) {
+    if (name == to_string(KvLayout::kStreams)) return KvLayout::kStreams;
+    if (name == to_string(KvLayout::kUnified)) return KvLayout::kUnified;
+    return std::nullopt;
+}
+constexpr std::optional<KvType> kv_type_of(std::string_view name) {
+    if (name == to_string(KvType::kQ8_0)) return KvType::kQ8_0;
+    if (name == to_string(KvType::kF16)) return KvType::kF16;
+    return std::nullopt;
+}
+
 struct ModelFacts {
     std::string name;  ///< as clients may call it
-    std::string
-        layout;  ///< "streams": each sequence owns its window; "unified": all share the pool
-    std::string kv_type;  ///< "q8_0" or "f16"
+    KvLayout layout = KvLayout::kStreams;
+    KvType kv_type = KvType::kQ8_0;
     base::Tokens window;  ///< tokens one sequence may hold
     base::Tokens pool;    ///< tokens all sequences may hold together; whole blocks (limits.h), at
                           ///< least one window

@@ -183,7 +183,7 @@ bool Engine::plan(Instant now, EngineEvents& out) {
 
 void Engine::plan_prompts(Instant now) {
     const bool alone = runs_.empty();
-    shape_.emplace(backend_.facts().layout == "streams", runs_, kv_cells());
+    shape_.emplace(backend_.facts().layout == KvLayout::kStreams, runs_, kv_cells());
     Tokens budget = alone || pacing_.knows() ? kPrefillRowsAlone : kPrefillRowsBesideDecodes;
     for (Sequence* sequence : in_order(running_, now)) {
         if (sequence->decoding() || budget.count == 0) continue;

@@ -41,8 +41,8 @@ public:
     explicit TestBackend(base::Tokens window = {128}, std::int64_t sequences = 4,
                          std::optional<base::Tokens> pool = {}) {
         facts_ = {.name = "test-model",
-                  .layout = pool ? "unified" : "streams",
-                  .kv_type = "f16",
+                  .layout = pool ? KvLayout::kUnified : KvLayout::kStreams,
+                  .kv_type = KvType::kF16,
                   .window = window,
                   .pool = pool.value_or(window * sequences),
                   .kv_bytes_per_token = base::Bytes{10},

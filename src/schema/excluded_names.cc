@@ -21,11 +21,7 @@ struct Tree {
 
 /// A character within [ ]; by its code point, so that none means something there.
 std::string in_class(std::string_view character) {
-    constexpr std::array<unsigned, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    unsigned code = static_cast<unsigned char>(character.front()) & kLeadBits.at(character.size());
-    for (const char c : character.substr(1))
-        code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
-    return fmt::format("\\U{:08X}", code);
+    return fmt::format("\\U{:08X}", static_cast<std::uint32_t>(base::code_of(character)));
 }
 
 /// What may follow at this place, up to and without the closing quote.

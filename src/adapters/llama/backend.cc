@@ -57,7 +57,7 @@ public:
           facts_(std::move(facts)),
           vocabulary_(llama_model_get_vocab(model_.get())),
           tokenizer_(vocabulary_),
-          streams_(facts_.layout == "streams"),
+          streams_(facts_.layout == KvLayout::kStreams),
           cells_(*context_, Tokens{llama_model_n_swa(model_.get())},
                  invariant && !streams_ ? std::optional(static_cast<int>(facts_.max_sequences) + 1)
                                         : std::nullopt,
@@ -388,8 +388,8 @@ base::Result<std::unique_ptr<engine::Backend>> load(const LoadOptions& asked) {
     if (!context) return std::unexpected(context.error());
     engine::ModelFacts facts{
         .name = options.model.stem().string(),
-        .layout = options.layout == KvLayout::kStreams ? "streams" : "unified",
-        .kv_type = options.kv_type == KvType::kQ8_0 ? "q8_0" : "f16",
+        .layout = *options.layout,
+        .kv_type = options.kv_type,
         .window = shape->window,
         .pool = shape->pool,
         .kv_bytes_per_token = kv_bytes_per_token(**model, options.kv_type),

@@ -19,10 +19,9 @@
 
 namespace fullstop::adapters::llama {
 
-enum class KvType { kQ8_0, kF16 };
-/// kStreams: each sequence owns its window; nothing is shared, attention walks its own cells only.
-/// kUnified: one pool; sequences of any length share it, at the price of walking all used cells.
-enum class KvLayout { kStreams, kUnified };
+/// In streams, attention walks the cells of its own sequence only; in the unified layout all that
+/// are used.
+using engine::KvLayout, engine::KvType;
 
 struct LoadOptions {
     std::filesystem::path model;

@@ -478,8 +478,8 @@ TEST(Loading, TheLayoutThatSuitsIsChosen) {
             ->facts()
             .layout;
     };
-    EXPECT_EQ(layout(2048), "streams") << "two windows of 1024 fit";
-    EXPECT_EQ(layout(2047), "unified");
+    EXPECT_EQ(layout(2048), KvLayout::kStreams) << "two windows of 1024 fit";
+    EXPECT_EQ(layout(2047), KvLayout::kUnified);
 }
 
 TEST(RealModel, GreedyTextIsStableAndFollowsTheTemplate) {

@@ -36,7 +36,7 @@ void describe(const World& world, const engine::ModelFacts& facts, const ServeOp
         "layout, {} KV, {} MiB); {}, {} thread{}; the same text at any "
         "load: {}\n",
         base::printable(facts.name), facts.max_sequences, options.max_queue, facts.window.count,
-        facts.pool.count, facts.layout, facts.kv_type,
+        facts.pool.count, to_string(facts.layout), to_string(facts.kv_type),
         (facts.kv_bytes_per_token * facts.pool.count).count >> 20, facts.device, facts.threads,
         facts.threads == 1 ? "" : "s", facts.load_invariant);
     if (!facts.no_chat.empty())

@@ -49,18 +49,16 @@ base::Result<std::filesystem::path> builtin_model(const std::filesystem::path& e
                                    "./setup puts it there; or give another one with --model FILE");
 }
 
-/// The words that libllama's side understands.
 base::Result<void> read_kv(const ServeFlags& flags, llama::LoadOptions& out) {
-    if (flags.kv_type != "q8_0" && flags.kv_type != "f16")
+    const auto type = engine::kv_type_of(flags.kv_type);
+    if (!type)
         return base::usage_error(fmt::format("--kv-type {} is not known", flags.kv_type),
                                  "q8_0 or f16");
-    out.kv_type = flags.kv_type == "f16" ? llama::KvType::kF16 : llama::KvType::kQ8_0;
-    if (flags.kv_layout != "auto" && flags.kv_layout != "streams" && flags.kv_layout != "unified")
+    out.kv_type = *type;
+    out.layout = engine::kv_layout_of(flags.kv_layout);
+    if (!out.layout && flags.kv_layout != "auto")
         return base::usage_error(fmt::format("--kv-layout {} is not known", flags.kv_layout),
                                  "auto, streams or unified");
-    if (flags.kv_layout != "auto")
-        out.layout =
-            flags.kv_layout == "unified" ? llama::KvLayout::kUnified : llama::KvLayout::kStreams;
     if (flags.load_invariant != "on" && flags.load_invariant != "off")
         return base::usage_error(
             fmt::format("--load-invariant {} is not known", flags.load_invariant), "on or off");

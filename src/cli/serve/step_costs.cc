@@ -71,7 +71,7 @@ base::Duration step_time(const engine::CostModel& model, bool streams, std::int6
 
 void describe(const World& world, const ServeOptions& options, const engine::ModelFacts& facts,
               const engine::CostModel& model) {
-    const bool streams = facts.layout == "streams";
+    const bool streams = facts.layout == engine::KvLayout::kStreams;
     const std::int64_t all = facts.max_sequences, beside = std::max<std::int64_t>(1, all - 1),
                        piece = engine::kLeastPrefillRows.count;
     const double tokens = base::to_ms(step_time(model, streams, all, 0)),
@@ -92,7 +92,7 @@ void describe(const World& world, const ServeOptions& options, const engine::Mod
 StepCosts step_costs(const World& world, const ServeOptions& options, engine::Backend& backend) {
     if (!options.itl_target && !options.ttft_target) return {};
     StepCosts costs;
-    auto table = stored_cost(world, cost_key(options.load, backend.facts().layout == "streams"));
+    auto table = stored_cost(world, cost_key(options.load, backend.facts().layout));
     if (!table) fail(world, table.error());
     if (table && *table)
         costs.model = std::move((*table)->model);

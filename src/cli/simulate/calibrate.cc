@@ -57,7 +57,7 @@ bool measure(const World& world, engine::Backend& backend, bool drawn, Measureme
 
 }  // namespace
 
-engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool streams) {
+engine::CostKey cost_key(const adapters::llama::LoadOptions& options, engine::KvLayout layout) {
     // What a GPU does has times of its own.
     std::string gpu;
     if (options.gpu_layers.value_or(0) > 0)
@@ -65,26 +65,27 @@ engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool strea
     if (!options.gpu_layers && adapters::llama::has_gpu()) gpu = ", layers on GPU as they fit";
     return {.model = options.model.stem().string(),
             .build = fmt::format("{} {}{}", kVersion, kBuild, gpu),
-            .layout = streams ? "streams" : "unified",
-            .kv_type = options.kv_type == adapters::llama::KvType::kQ8_0 ? "q8_0" : "f16",
+            .layout = layout,
+            .kv_type = options.kv_type,
             .threads = options.threads};
 }
 
 int calibrate(const World& world, const ServeFlags& flags, bool quiet) {
     auto options = read_serve(flags, world);
     if (!options) return fail(world, options.error());
-    const bool streams = flags.kv_layout == "streams";
-    options->load.layout =
-        streams ? adapters::llama::KvLayout::kStreams : adapters::llama::KvLayout::kUnified;
-    const engine::CostKey key = cost_key(options->load, streams);
+    // simulate knows no "auto" (read_simulate).
+    options->load.layout = engine::kv_layout_of(flags.kv_layout);
+    const engine::CostKey key = cost_key(options->load, *options->load.layout);
     if (auto file = cost_file(world, key); !file) return fail(world, file.error());
-    options->load.kv_tokens = streams ? kStreamWindow * options->load.max_sequences : kUnifiedPool;
+    options->load.kv_tokens = key.layout == engine::KvLayout::kStreams
+                                  ? kStreamWindow * options->load.max_sequences
+                                  : kUnifiedPool;
     auto backend = adapters::llama::load(options->load);
     if (!backend) return fail(world, backend.error());
     if (!quiet)
         world.err << fmt::format(
             "measuring {}, {} layout, {} KV, {}: at most {}; leave the machine alone meanwhile\n",
-            base::printable(key.model), key.layout, key.kv_type,
+            base::printable(key.model), to_string(key.layout), to_string(key.kv_type),
             report::counted(key.threads, "thread"),
             report::short_time(engine::kThoroughly.budget + kTrialBudget));
     Measurement measurement;

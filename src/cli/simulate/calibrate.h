@@ -10,7 +10,7 @@
 namespace fullstop::cli {
 
 /// What a table measured with these options holds for.
-engine::CostKey cost_key(const adapters::llama::LoadOptions& options, bool streams);
+engine::CostKey cost_key(const adapters::llama::LoadOptions& options, engine::KvLayout layout);
 
 /// Loads the model, measures, stores, prints. Returns the exit code.
 int calibrate(const World& world, const ServeFlags& flags, bool quiet);

@@ -28,8 +28,8 @@ base::Result<fs::path> cost_file(const World& world, const engine::CostKey& key)
         [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; },
         '_');
     return store->parent_path() / "cost" /
-           fmt::format("{}-{}-{}-{}t-{}.json", model, key.layout, key.kv_type, key.threads,
-                       base::sha256_hex(key.build).substr(0, 8));
+           fmt::format("{}-{}-{}-{}t-{}.json", model, to_string(key.layout), to_string(key.kv_type),
+                       key.threads, base::sha256_hex(key.build).substr(0, 8));
 }
 
 base::Result<engine::CostTable> read_cost_file(const fs::path& file) {

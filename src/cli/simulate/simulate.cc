@@ -43,26 +43,26 @@ struct ChosenCost {
 };
 
 base::Result<ChosenCost> choose_cost(const World& world, const SimulateFlags& flags) {
-    const bool streams = flags.kv_layout == "streams";
+    const auto layout = engine::kv_layout_of(flags.kv_layout).value();  // read_simulate checked it
     if (flags.cost == "reference")
-        return ChosenCost{.table = simulator::reference_cost(streams),
+        return ChosenCost{.table = simulator::reference_cost(layout),
                           .source = CostSource::kReference,
                           .file = {}};
     if (!flags.cost.empty()) {
         auto table = read_cost_file(flags.cost);
         if (!table) return std::unexpected(table.error());
-        if (table->key.layout != flags.kv_layout)
+        if (table->key.layout != layout)
             return base::usage_error(
                 fmt::format("--cost {} was measured in the {} layout", flags.cost,
-                            table->key.layout),
-                fmt::format("give --kv-layout {}, or another table", table->key.layout));
+                            to_string(table->key.layout)),
+                fmt::format("give --kv-layout {}, or another table", to_string(table->key.layout)));
         return ChosenCost{
             .table = std::move(*table), .source = CostSource::kFile, .file = flags.cost};
     }
     const auto machine = read_serve(machine_flags(flags), world);
     if (!machine && flags.model != "builtin") return std::unexpected(machine.error());
     if (machine) {
-        const engine::CostKey key = cost_key(machine->load, streams);
+        const engine::CostKey key = cost_key(machine->load, layout);
         auto stored = stored_cost(world, key);
         if (!stored) return std::unexpected(stored.error());
         if (*stored)
@@ -71,7 +71,7 @@ base::Result<ChosenCost> choose_cost(const World& world, const SimulateFlags& fl
                               .file = cost_file(world, key)->string()};
     }
     return ChosenCost{
-        .table = simulator::reference_cost(streams), .source = CostSource::kReference, .file = {}};
+        .table = simulator::reference_cost(layout), .source = CostSource::kReference, .file = {}};
 }
 
 /// Settings done and the share of the present one, drawn over itself, on a terminal only.

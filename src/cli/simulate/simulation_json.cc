@@ -34,8 +34,8 @@ json::object cost_object(const Simulation& simulation) {
             {"file", simulation.cost_file.empty() ? json::value(nullptr)
                                                   : json::value(text(simulation.cost_file))},
             {"model", text(cost.key.model)},
-            {"layout", text(cost.key.layout)},
-            {"kv_type", text(cost.key.kv_type)},
+            {"layout", to_string(cost.key.layout)},
+            {"kv_type", to_string(cost.key.kv_type)},
             {"threads", cost.key.threads},
             {"measured", text(cost.measured)},
             {"fit_error", cost.model.fit_error()},

@@ -57,11 +57,11 @@ Cells cells_of(const simulator::SweepRow& row) {
 
 std::string cost_sentence(const Simulation& simulation) {
     const engine::CostKey& key = simulation.cost.key;
-    const std::string what =
-        fmt::format("{}, {} layout, {} KV, {}, {}; it misses {} by {:.0f} %", key.model, key.layout,
-                    key.kv_type, report::counted(key.threads, "thread"), simulation.cost.measured,
-                    simulation.cost.step_error ? "steps of a trial" : "measured passes",
-                    100 * simulation.cost.step_error.value_or(simulation.cost.model.fit_error()));
+    const std::string what = fmt::format(
+        "{}, {} layout, {} KV, {}, {}; it misses {} by {:.0f} %", key.model, to_string(key.layout),
+        to_string(key.kv_type), report::counted(key.threads, "thread"), simulation.cost.measured,
+        simulation.cost.step_error ? "steps of a trial" : "measured passes",
+        100 * simulation.cost.step_error.value_or(simulation.cost.model.fit_error()));
     switch (simulation.source) {
         case CostSource::kCalibrated:
             return fmt::format("Times: measured on this machine ({}).", what);

@@ -201,8 +201,8 @@ TEST(CostModel, AClassThatWasNotMeasuredBorrowsFromTheOthers) {
 TEST(CostTable, WhatIsWrittenIsRead) {
     const CostTable table{.key = {.model = "a \"b\"",
                                   .build = "c",
-                                  .layout = "unified",
-                                  .kv_type = "q8_0",
+                                  .layout = KvLayout::kUnified,
+                                  .kv_type = KvType::kQ8_0,
                                   .threads = 2},
                           .measured = "today",
                           .kv_bytes_per_token = base::Bytes{12240},

@@ -103,8 +103,8 @@ std::string cost_json(const CostTable& table) {
     std::string out = fmt::format(
         "{{\"schema\": \"{}\", \"model\": {}, \"build\": {}, \"layout\": {}, \"kv_type\": {}, "
         "\"threads\": {},\n \"measured\": {},\n",
-        kCostSchema, quoted(key.model), quoted(key.build), quoted(key.layout), quoted(key.kv_type),
-        key.threads, quoted(table.measured));
+        kCostSchema, quoted(key.model), quoted(key.build), quoted(to_string(key.layout)),
+        quoted(to_string(key.kv_type)), key.threads, quoted(table.measured));
     out += fmt::format(
         " \"kv_bytes_per_token\": {}, \"fit_error\": {:.4f}, \"fit_noise\": {:.4f}, "
         "\"step_error\": {},\n \"coefficients\": {{",
@@ -146,19 +146,24 @@ base::Result<CostTable> read_cost_table(std::string_view text, std::string_view 
                                  "'fullstop simulate --calibrate' writes one");
     const json::object& object = document.get_object();
     CostTable table;
+    std::string layout, kv_type;
     const std::array<std::pair<const char*, std::string*>, 5> texts = {
         {{"model", &table.key.model},
          {"build", &table.key.build},
-         {"layout", &table.key.layout},
-         {"kv_type", &table.key.kv_type},
+         {"layout", &layout},
+         {"kv_type", &kv_type},
          {"measured", &table.measured}}};
     for (const auto& [field, out] : texts) {
         auto read = text_of(object, field, name);
         if (!read) return std::unexpected(read.error());
         *out = std::move(*read);
     }
-    if (table.key.layout != "streams" && table.key.layout != "unified")
+    if (!kv_layout_of(layout))
         return base::usage_error(fmt::format("{}: layout is streams or unified", name));
+    if (!kv_type_of(kv_type))
+        return base::usage_error(fmt::format("{}: kv_type is q8_0 or f16", name));
+    table.key.layout = *kv_layout_of(layout);
+    table.key.kv_type = *kv_type_of(kv_type);
     bool wrong = false;
     table.key.threads =
         static_cast<int>(std::min<std::int64_t>(count_of(object, "threads", 1, wrong), INT32_MAX));

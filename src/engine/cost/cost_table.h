@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "engine/backend.h"
 #include "engine/cost/cost_model.h"
 #include "engine/cost/swap_cost.h"
 
@@ -20,10 +21,10 @@ inline constexpr std::size_t kMaxCostTableBytes = 4 * 1024 * 1024;
 
 /// What a table holds for: any other value of one of these is another table.
 struct CostKey {
-    std::string model;    ///< file name without its ending
-    std::string build;    ///< of fullstop and its compiler
-    std::string layout;   ///< "streams" or "unified"
-    std::string kv_type;  ///< "q8_0" or "f16"
+    std::string model;  ///< file name without its ending
+    std::string build;  ///< of fullstop and its compiler
+    KvLayout layout = KvLayout::kStreams;
+    KvType kv_type = KvType::kQ8_0;
     int threads = 1;
     bool operator==(const CostKey&) const = default;
 };

@@ -28,7 +28,7 @@ public:
           plan_(plan),
           until_(clock.now() + plan.budget),
           stop_(stop),
-          streams_(backend.facts().layout == "streams") {
+          streams_(backend.facts().layout == KvLayout::kStreams) {
         for (std::int64_t i = 0; i < plan.most_rows; ++i)
             tokens_.push_back(kFirstToken + static_cast<TokenId>(i) % kTokens);
     }

@@ -24,7 +24,7 @@ constexpr std::int64_t kAnswers = 12, kAtOnce = 8, kOutput = 60;
 class WatchedBackend final : public Backend {
 public:
     explicit WatchedBackend(Backend& backend)
-        : backend_(backend), shape_(backend.facts().layout == "streams") {}
+        : backend_(backend), shape_(backend.facts().layout == KvLayout::kStreams) {}
 
     const StepShape& shape() const { return shape_; }
 

@@ -74,7 +74,7 @@ std::optional<Duration> Engine::estimate_ttft(Instant now, const Sequence& seque
                                               bool idle) const {
     const CostModel* cost = pacing_.cost();
     if (cost == nullptr) return std::nullopt;
-    ForecastState state{.streams = backend_.facts().layout == "streams",
+    ForecastState state{.streams = backend_.facts().layout == KvLayout::kStreams,
                         .places = backend_.facts().max_sequences,
                         .pool = pool_.block_size() * pool_.total().count,
                         .block = pool_.block_size(),

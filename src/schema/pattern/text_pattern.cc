@@ -20,15 +20,6 @@ namespace {
 /// Groups within groups; each is a level of recursion, here and in libllama.
 constexpr int kMostGroups = 16;
 
-std::uint32_t code_point(std::string_view character) {
-    constexpr std::array<std::uint32_t, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    std::uint32_t code =
-        static_cast<unsigned char>(character.front()) & kLeadBits.at(character.size());
-    for (const char c : character.substr(1))
-        code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
-    return code;
-}
-
 CharacterSet one(std::uint32_t code) {
     CharacterSet set;
     set.add(code, code);
@@ -238,7 +229,7 @@ private:
         const std::string_view rest = pattern_.substr(at_);
         const std::size_t length = base::front_character(rest).second;
         at_ += length;
-        return code_point(rest.substr(0, length));
+        return base::code_of(rest.substr(0, length));
     }
 
     /// Behind the backslash.

@@ -27,7 +27,7 @@ constexpr std::array kPasses = {
 
 }  // namespace
 
-engine::CostTable reference_cost(bool streams) {
+engine::CostTable reference_cost(engine::KvLayout layout) {
     std::vector<engine::CostPoint> points;
     for (const Measured& m : kPasses)
         points.push_back({.pass = {.rows = m.rows,
@@ -39,8 +39,8 @@ engine::CostTable reference_cost(bool streams) {
     FULLSTOP_ASSERT(model, "the reference can be fitted");
     return {.key = {.model = "a model of SmolLM2-135M's shape, Q8_0",
                     .build = "reference",
-                    .layout = streams ? "streams" : "unified",
-                    .kv_type = "q8_0",
+                    .layout = layout,
+                    .kv_type = engine::KvType::kQ8_0,
                     .threads = 2},
             .measured = "on two cores of a shared AVX-512 server",
             .kv_bytes_per_token = base::Bytes{12'240},

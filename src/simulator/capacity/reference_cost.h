@@ -8,6 +8,6 @@ namespace fullstop::simulator {
 
 /// SmolLM2-135M's shape with Q8_0 weights, q8_0 KV, two threads of a shared AVX-512 server; times
 /// within 20 %.
-engine::CostTable reference_cost(bool streams);
+engine::CostTable reference_cost(engine::KvLayout layout);
 
 }  // namespace fullstop::simulator

@@ -34,13 +34,13 @@ Outcome serve(SloPolicy policy, engine::AdmissionMode mode, double rate, std::ui
                               .max_sequences = 8,
                               .natural = {},
                               .noise = 0.1},
-                             reference_cost(false).model);
+                             reference_cost(engine::KvLayout::kUnified).model);
     ServingRun run(backend,
                    {.max_queue = 10'000,
                     .admission = mode,
                     .ttft_target = target,
                     .slo_policy = policy,
-                    .cost = reference_cost(false).model},
+                    .cost = reference_cost(engine::KvLayout::kUnified).model},
                    make_load({.pattern = ArrivalPattern::kPoisson,
                               .rate = rate,
                               .requests = requests,

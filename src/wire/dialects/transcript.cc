@@ -24,9 +24,7 @@ void join_surrogates(std::string& text) {
                        low = (byte(at + 4) & 0x0FU) << 6 | (byte(at + 5) & 0x3FU);
         const unsigned code = 0x10000 + (high << 10) + low;
         joined.append(text, copied, at - copied);
-        for (const unsigned each : {0xF0 | code >> 18, 0x80 | (code >> 12 & 0x3F),
-                                    0x80 | (code >> 6 & 0x3F), 0x80 | (code & 0x3F)})
-            joined += static_cast<char>(each);
+        base::append_character(joined, code);
         copied = at + 6;
         at += 5;
     }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "wire/limits.h"
 
 namespace fullstop::wire {
@@ -30,45 +31,6 @@ bool is_unasked(std::string_view key) {
     }
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-    const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0 | code >> 6);
-        put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        put(0xE0 | code >> 12);
-        put(0x80 | (code >> 6 & 0x3F));
-        put(0x80 | (code & 0x3F));
-    } else {
-        put(0xF0 | code >> 18);
-        put(0x80 | (code >> 12 & 0x3F));
-        put(0x80 | (code >> 6 & 0x3F));
-        put(0x80 | (code & 0x3F));
-    }
-}
-
-/// Length of the valid UTF-8 sequence at `at`; 0 when there is none.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t i) -> unsigned {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-    };
-    const unsigned first = byte(at);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
-                               : first >= 0xE0 && first < 0xF0 ? 3
-                               : first >= 0xF0 && first < 0xF5 ? 4
-                                                               : 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(at + i) & 0xC0) != 0x80) return 0;
-    const unsigned second = byte(at + 1);
-    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
-        return 0;
-    return length;
-}
-
 /// simdjson refuses texts with a byte that is no UTF-8. Such bytes travel through it as the last
 /// 256 private code points, and become bytes again on the way out.
 constexpr std::uint32_t kStrayByte = 0x10FF00;
@@ -77,9 +39,9 @@ std::string hide_stray_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size() + 64);
     for (std::size_t at = 0; at < text.size();) {
-        const std::size_t length = utf8_length(text, at);
-        if (length == 0) {
-            append_utf8(out, kStrayByte + static_cast<unsigned char>(text[at++]));
+        const auto [shape, length] = base::front_character(text.substr(at));
+        if (shape != base::CharacterShape::kWhole) {
+            base::append_character(out, kStrayByte + static_cast<unsigned char>(text[at++]));
         } else {
             out.append(text.substr(at, length));
             at += length;
@@ -136,7 +98,7 @@ std::optional<std::string> unescape_any(const char* at) {
                 at += 6;
             }
         }
-        append_utf8(out, value);
+        base::append_character(out, value);
     }
     return out;
 }

@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace fullstop::wire {
 namespace {
 
@@ -52,23 +54,6 @@ std::optional<std::uint32_t> hex4(std::string_view digits) {
     return code;
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-    const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-    if (code < 0x80) return put(code);
-    if (code < 0x800) {
-        put(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            put(0xE0 | code >> 12);
-        } else {
-            put(0xF0 | code >> 18);
-            put(0x80 | (code >> 12 & 0x3F));
-        }
-        put(0x80 | (code >> 6 & 0x3F));
-    }
-    put(0x80 | (code & 0x3F));
-}
-
 constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
 
 /// What stands between the quotes, its escapes known to be good. Absent: it holds half a surrogate
@@ -93,7 +78,7 @@ std::optional<std::string> unescaped(std::string_view raw) {
         } else if (is_high_half(code) || is_low_half(code)) {
             return std::nullopt;
         }
-        append_utf8(out, code);
+        base::append_character(out, code);
     }
     return out;
 }
