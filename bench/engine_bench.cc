@@ -134,8 +134,8 @@ void decode(engine::Backend& backend, const Settings& settings, int batch) {
     fmt::print(
         R"({{"what":"decode","layout":"{}","kv_type":"{}","load_invariant":"{}","threads":{},"batch":{},"prefill_tokens_per_s":{:.1f},"tokens_per_s":{:.1f},"outside_share":{:.5f}}})"
         "\n",
-        backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant,
-        backend.facts().threads, batch,
+        to_string(backend.facts().layout), to_string(backend.facts().kv_type),
+        backend.facts().load_invariant, backend.facts().threads, batch,
         static_cast<double>(batch * settings.prompt) / seconds(prefilled - began),
         static_cast<double>(batch * settings.tokens) / taken,
         seconds(bench.outside()) / seconds(bench.outside() + bench.inside()));
@@ -180,9 +180,10 @@ void long_prompt(engine::Backend& backend, const Settings& settings) {
     fmt::print(
         R"({{"what":"long_prompt","layout":"{}","kv_type":"{}","threads":{},"prompt":{},"itl_target_ms":{:.0f},"itl_before_p50_ms":{:.1f},"itl_p50_ms":{:.1f},"itl_p99_ms":{:.1f},"itl_max_ms":{:.1f},"ttft_ms":{:.0f}}})"
         "\n",
-        backend.facts().layout, backend.facts().kv_type, backend.facts().threads,
-        settings.long_prompt, settings.itl_target ? base::to_ms(*settings.itl_target) : 0.0,
-        at(before, 0.5), at(during, 0.5), at(during, 0.99), at(during, 1), ttft);
+        to_string(backend.facts().layout), to_string(backend.facts().kv_type),
+        backend.facts().threads, settings.long_prompt,
+        settings.itl_target ? base::to_ms(*settings.itl_target) : 0.0, at(before, 0.5),
+        at(during, 0.5), at(during, 0.99), at(during, 1), ttft);
     std::fflush(stdout);
 }
 
@@ -248,8 +249,9 @@ void distinct_texts(engine::Backend& backend, const Settings& settings) {
     fmt::print(
         R"({{"what":"distinct_texts","layout":"{}","kv_type":"{}","load_invariant":"{}","pool":{},"loads":{},"texts":{},"pauses_of_the_measured":{}}})"
         "\n",
-        backend.facts().layout, backend.facts().kv_type, backend.facts().load_invariant,
-        backend.facts().pool.count, settings.loads, texts.size(), pauses);
+        to_string(backend.facts().layout), to_string(backend.facts().kv_type),
+        backend.facts().load_invariant, backend.facts().pool.count, settings.loads, texts.size(),
+        pauses);
 }
 
 std::optional<Settings> read(int argc, char** argv) {

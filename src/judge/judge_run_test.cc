@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "judge/planted_run.h"
+#include "judge/test_run.h"
 #include "judge/verdict.h"
 
 namespace fullstop::judge {

@@ -5,7 +5,7 @@
 
 #include "net/limits.h"
 #include "observe/observer.h"
-#include "observe/samples.h"
+#include "observe/test_samples.h"
 #include "observe/test_server.h"
 
 namespace fullstop::observe {

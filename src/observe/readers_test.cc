@@ -5,8 +5,8 @@
 
 #include "observe/observer.h"
 #include "observe/prometheus.h"
-#include "observe/samples.h"
 #include "observe/server_json.h"
+#include "observe/test_samples.h"
 
 namespace fullstop::observe {
 namespace {

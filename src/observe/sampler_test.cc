@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "observe/observer.h"
-#include "observe/samples.h"
+#include "observe/test_samples.h"
 #include "observe/test_server.h"
 
 namespace fullstop::observe {

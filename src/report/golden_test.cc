@@ -12,8 +12,8 @@
 #include "report/json/run_json.h"
 #include "report/junit.h"
 #include "report/markdown.h"
-#include "report/sample_document.h"
 #include "report/terminal.h"
+#include "report/test_document.h"
 #include "report/text.h"
 #include "tests/support/source_dir.h"
 

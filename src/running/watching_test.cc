@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "observe/samples.h"
+#include "observe/test_samples.h"
 #include "observe/test_server.h"
 
 namespace fullstop::running {

@@ -1,6 +1,6 @@
 // The comparison that the stores' tests rest on, and the tables that are made from the lists of
 // columns.
-#include "store/round_trip.h"
+#include "store/test_round_trip.h"
 
 #include <gmock/gmock.h>
 

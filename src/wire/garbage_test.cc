@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "wire/captures/capture.h"
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {

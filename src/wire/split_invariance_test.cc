@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {

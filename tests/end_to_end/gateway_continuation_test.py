@@ -219,7 +219,7 @@ class WhatOthersWrite(unittest.TestCase):
                 self.assertFalse(threads[0].is_alive(), "it still waits")
                 _, _, body, complete = parse(got[0])
                 self.assertFalse(complete)
-                self.assertIn(b"the rest could not be had elsewhere: no upstream takes requests any more", body)
+                self.assertIn(b"no other server continued it: no upstream takes requests any more", body)
                 gone.set()
                 threads[1].join(20)
 

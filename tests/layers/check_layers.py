@@ -36,6 +36,7 @@ FOREIGN = [  # header pattern, folders (or files) where it may occur
 ]
 WORDS = ["steady_clock::now", "system_clock", "random_device", "getenv", "std::thread", "std::jthread", "sleep_for", "std::cout", "std::cerr", "fopen"]
 MAX_LINES = 600
+MAX_FILES = 20  # of one folder, beside its tests
 
 
 def folder_of(path: pathlib.PurePath) -> str:
@@ -45,13 +46,21 @@ def folder_of(path: pathlib.PurePath) -> str:
     return "/".join(parts[:2]) if parts[0] == "adapters" else parts[0]
 
 
+def is_of_tests(file: pathlib.PurePath) -> bool:
+    return file.name.endswith("_test.cc") or file.name.startswith("test_")
+
+
 def breaks(src: pathlib.Path):
+    for folder in sorted({file.parent for file in src.rglob("*") if file.suffix in {".h", ".cc"}}):
+        files = sum(1 for file in folder.iterdir() if file.suffix in {".h", ".cc"} and not is_of_tests(file))
+        if files > MAX_FILES:
+            yield f"{folder.relative_to(src)}: {files} files beside its tests; above {MAX_FILES} it has sub-rooms"
     for file in sorted(src.rglob("*")):
         if file.suffix not in {".h", ".cc"}:
             continue
         relative = file.relative_to(src)
         here = folder_of(relative)
-        is_test = file.name.endswith("_test.cc")
+        is_test = is_of_tests(file)
         text = file.read_text(encoding="utf-8")
         if here not in RANKS:
             yield f"{relative}: folder {here} is not in the list of layers"
@@ -60,7 +69,7 @@ def breaks(src: pathlib.Path):
             place = f"{relative}:{number}"
             if found := re.match(r'\s*#\s*include\s*"([^"]+)"', line):
                 target = folder_of(pathlib.PurePosixPath(found[1]))
-                if found[1].startswith("tests/support/") and (is_test or file.name.endswith("_samples.h")):
+                if found[1].startswith("tests/support/") and is_test:
                     continue
                 if not (src / found[1]).exists():
                     yield f"{place}: \"{found[1]}\" is not a path below src/"
@@ -96,7 +105,8 @@ def self_test() -> int:
         "net/j_test.cc": '#include "tests/support/source_dir.h"\nstd::thread t;\n',  # allowed in tests
         "net/l.cc": '#include "tests/support/source_dir.h"\n',     # not elsewhere
     }
-    expected = ["base/a.h", "probe/c.h", "answer/b.h", "adapters/sqlite/b.h", "gateway/k.cc", "wire/e.cc", "util/f.h", "net/g.cc", "net/h.h", "net/l.cc"]
+    planted |= {f"store/{i}.h": "\n" for i in range(MAX_FILES + 1)}   # too many
+    expected = ["store: ", "base/a.h", "probe/c.h", "answer/b.h", "adapters/sqlite/b.h", "gateway/k.cc", "wire/e.cc", "util/f.h", "net/g.cc", "net/h.h", "net/l.cc"]
     with tempfile.TemporaryDirectory() as folder:
         src = pathlib.Path(folder)
         for name, text in planted.items():

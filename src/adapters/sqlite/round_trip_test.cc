@@ -1,6 +1,6 @@
 // A run that was stored in an SQLite file comes back exactly; what that means stands in
 // store/round_trip.h.
-#include "store/round_trip.h"
+#include "store/test_round_trip.h"
 
 #include <filesystem>
 

@@ -14,7 +14,7 @@
 #include "cli/output.h"
 #include "cli/world.h"
 #include "report/json/run_json.h"
-#include "report/sample_document.h"
+#include "report/test_document.h"
 
 namespace fullstop::cli {
 namespace {

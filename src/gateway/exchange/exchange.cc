@@ -12,18 +12,6 @@
 #include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
-namespace {
-
-/// Which ends a stream may have that are held back, if any.
-std::optional<HeldEnd> held_end_of(const Work& work, BodyForm form) {
-    if (form == BodyForm::kLines && work.answer) return HeldEnd(HeldEnd::By::kLine);
-    if (form != BodyForm::kSse) return std::nullopt;
-    return HeldEnd(work.answer && error_shape(work.path) != ErrorShape::kPlain
-                       ? HeldEnd::By::kEventType
-                       : HeldEnd::By::kDone);
-}
-
-}  // namespace
 
 Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work work, Terms terms,
                    base::Instant now)
@@ -31,25 +19,21 @@ Exchange::Exchange(net::ServiceRequest request, std::string request_id, Work wor
       asked_bytes_(request_.body.size()),
       request_id_(std::move(request_id)),
       work_(std::move(work)),
-      shape_(error_shape(work_.path)),
       total_(terms.deadlines.total),
       heartbeat_(work_.answer && work_.sse ? terms.heartbeat : std::nullopt),
-      terms_retry_(terms.retry),
+      retry_(terms.retry),
       own_keys_(terms.own_keys),
-      head_only_(request_.method == "HEAD"),
-      keep_alive_(!wants_close(request_)),
-      close_asked_(wants_close(request_)),
       reads_(request_.method == "POST"),
       clocks_(terms.deadlines, work_.answer && work_.stream, now),
       now_(now),
-      sent_(now) {
-    if (terms.continuation) continuation_ = Continuation::of(request_, work_);
+      client_(request_, error_shape(work_.path), now) {
+    if (terms.continuation) parts_.continuation = Continuation::of(request_, work_);
 }
 
 void Exchange::limit_output(const OutputLimit& limit) {
     request_.body = with_max_tokens(request_.body, work_.path, work_.limits, limit.max_tokens);
     limit_ = limit;
-    if (continuation_) continuation_ = Continuation::of(request_, work_);
+    if (parts_.continuation) parts_.continuation = Continuation::of(request_, work_);
 }
 
 // Where it goes
@@ -57,116 +41,109 @@ void Exchange::limit_output(const OutputLimit& limit) {
 
 void Exchange::send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others,
                        base::Instant at) {
-    upstream_ = id;
-    url_ = upstream.options().url;
-    upstream_name_ = upstream.name();
+    now_ = at;
+    state_ = State::kOpen;
+    attempt_ = std::make_unique<Attempt>(
+        id, upstream, need, others,
+        between_parts() ? Attempt::Asks::kTemplate : Attempt::Asks::kAnswer,
+        between_parts() ? parts_.continuation->tokens_left() : max_tokens());
     if (own_keys_) request_.headers.erase("authorization");
     if (own_keys_ && !upstream.options().api_key.empty())
         request_.headers["authorization"] = "Bearer " + upstream.options().api_key;
-    need_ = need;
-    others_ = others;
-    wants_another_ = false;
     tried_.insert(id);
     clocks_.dispatched(at);
-    now_ = at;
-    framing_ = {};
-    raw_head_.clear();
-    record_ = {};
-    if (const auto asked = between_parts() ? continuation_->tokens_left() : max_tokens();
-        asked && *asked < kMostTokens)
-        record_.requested_max_tokens =
-            answer::Fact<base::Tokens>::measured({*asked}, "the limit in the request");
-    reader_ = std::make_unique<wire::AnswerReader>(record_);
-    asks_template_ = between_parts();
-    template_reply_.clear();
+    parts_.template_reply.clear();
 }
 
 void Exchange::back_in_queue() {
+    FULLSTOP_ASSERT(wants_another(), "only what wants another attempt waits again");
+    state_ = State::kOpen;
     clocks_.back_in_queue();
-    upstream_ = 0;
-    upstream_name_.clear();
-    wants_another_ = false;
+    attempt_->leave();
 }
 
 net::Send Exchange::first_bytes(net::ConnectionId connection) {
-    if (asks_template_) return {connection, template_request()};
+    if (attempt_->asks() == Attempt::Asks::kTemplate) return {connection, template_request()};
     if (body().size() <= net::kSmallHoldBytes)
-        return {connection, upstream_request(request_, url_, request_id_)};  // one write
+        return {connection, upstream_request(request_, attempt_->url(), request_id_)};  // one write
     if (!large_body_)
         large_body_ = std::make_shared<const std::string>(std::exchange(request_.body, {}));
-    return {connection, upstream_head(request_, url_, request_id_, large_body_->size()),
+    return {connection, upstream_head(request_, attempt_->url(), request_id_, large_body_->size()),
             large_body_};
 }
 
 // What comes
 // -------------------------------------------------------------------------------------------------
 
-/// Only the facts of the end are wanted: what a long answer says is not kept.
 void Exchange::read_copy(std::string_view bytes) {
     if (!reads_) return;
-    reader_->bytes(bytes, now_ - clocks_.arrived(), answer::StampClock::kUserSpace);
-    if (record_.timeline.first_token) clocks_.first_token();
-    record_.capture.bytes.clear();
-    record_.capture.arrivals.clear();
-    record_.text.clear();
-    record_.reasoning.clear();
-    record_.tool_calls.clear();
-    record_.timeline.gaps.clear();
+    attempt_->read(bytes, since_arrival());
+    if (record().timeline.first_token) clocks_.first_token();
 }
 
 void Exchange::received(std::string_view bytes, base::Instant at, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
     now_ = at;
     clocks_.moved(at);
-    if (asks_template_) return read_template(bytes, out);
+    if (attempt_->asks() == Attempt::Asks::kTemplate) return read_template(bytes, out);
+    const wire::HttpFraming& framing = attempt_->framing();
     const std::string_view all = bytes;
     std::string body;
-    while (!bytes.empty() && !framing_.complete()) {
-        const std::string_view before = bytes;
-        const std::string_view piece = framing_.next(bytes);
-        if (!begun_) raw_head_.append(before.substr(0, before.size() - bytes.size()));
-        if (framing_.overflowed())
+    while (!bytes.empty() && !framing.complete()) {
+        const std::size_t before = bytes.size();
+        const std::string_view piece = attempt_->next(bytes, !begun());
+        if (framing.overflowed())
             return finish(Stop::kTooLarge, "the upstream's response head is too large", out);
-        if (framing_.malformed()) {
+        if (framing.malformed()) {
             // What follows is not passed on, so what it says must not count as said.
-            read_copy(all.substr(0, all.size() - before.size()));
+            read_copy(all.substr(0, all.size() - before));
             relay(body, out);
             return finish(Stop::kMalformed,
-                          begun_ ? "the upstream's chunk framing is broken"
-                                 : "the upstream's bytes are no HTTP response",
+                          begun() ? "the upstream's chunk framing is broken"
+                                  : "the upstream's bytes are no HTTP response",
                           out);
         }
-        if (framing_.head_complete() && !begun_) {
-            if (auto unfit = unfit_head())
-                return finish(unfit->first, std::move(unfit->second), out);
-            if (framing_.head().status == 503 && may_try_elsewhere()) {
-                wants_another_ = true;
-                return;
-            }
-            begin_response(out);
-        }
-        if (head_only_ && begun_) break;
+        if (framing.head_complete() && !begun() && !take_head(out)) return;
+        if (client_.head_only() && begun()) break;
         body += piece;
     }
     relay(body, out);
-    if (continuation_ && !continuation_->failure().empty())
-        return finish(Stop::kMalformed, continuation_->failure(), out);
+    if (parts_.continuation && !parts_.continuation->failure().empty())
+        return finish(Stop::kMalformed, parts_.continuation->failure(), out);
     unread_ = all.substr(0, all.size() - bytes.size());
-    if (held_end_ && held_end_->ended()) read_held_end(out);
-    if (held_end_ && held_end_->ended() && held_end_->held().size() > kMaxHeldEndBytes)
+    // An end that is held back goes on as soon as it is true, and does not wait for the framing.
+    if (client_.holds_end()) {
+        read_copy(std::exchange(unread_, {}));
+        if (attempt_->own_end() == wire::OwnEnd::kTrue) client_.let_end_go(now_, out);
+    }
+    if (client_.holds_end() && client_.held_bytes() > kMaxHeldEndBytes)
         return finish(Stop::kTooLarge,
                       "an end that does not say how the answer ended, and more behind it than the "
                       "gateway holds back",
                       out);
-    upstream_reusable_ = framing_.complete() && bytes.empty() && stays_open(framing_.head());
-    if (!framing_.complete() && !(head_only_ && begun_)) return;
+    upstream_reusable_ = framing.complete() && bytes.empty() && stays_open(attempt_->head());
+    if (!framing.complete() && !(client_.head_only() && begun())) return;
     read_copy(std::exchange(unread_, {}));
     finish(Stop::kFramed, "", out);
 }
 
+/// False: the response ends here, or another attempt is wanted.
+bool Exchange::take_head(std::string& out) {
+    if (auto unfit = attempt_->unfit(work_.answer)) {
+        finish(unfit->first, std::move(unfit->second), out);
+        return false;
+    }
+    if (attempt_->status() == 503 && may_try_elsewhere()) {
+        state_ = State::kWantsAnother;
+        return false;
+    }
+    begin_response(out);
+    return true;
+}
+
 void Exchange::read_on(std::string& out) {
     read_copy(std::exchange(unread_, {}));
-    if (work_.answer && reader_->overflowed())
+    if (work_.answer && attempt_->overflowed())
         return finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
     if (!hold_reading() && work_.answer)
         finish(Stop::kTooLarge, "too much is held for other answers to read one this large", out);
@@ -174,60 +151,50 @@ void Exchange::read_on(std::string& out) {
 
 /// What the reader keeps of an event that is not whole; false when there is no room for it.
 bool Exchange::hold_reading() {
-    const std::size_t kept = begun_ ? reader_->held_bytes() : 0;
+    const std::size_t kept = begun() ? attempt_->held_bytes() : 0;
     const std::size_t counted = continuation_bytes_ + (kept > net::kSmallHoldBytes ? kept : 0);
-    return !begun_ || counted == kept_.bytes() || kept_.resize(counted, now_);
+    return !begun() || counted == kept_.bytes() || kept_.resize(counted, now_);
 }
 
 void Exchange::begin_response(std::string& out) {
     request_.body = {};  // no further attempt
     large_body_.reset();
     kept_.resize(continuation_bytes_, now_);
-    if (between_parts() || committed_) {
-        begun_ = true;
-        return between_parts() ? declare_seam(out) : begin_behind_heartbeats(out);
-    }
-    form_ = announced_form(framing_.head());
-    client_framing_ = client_framing(framing_.head(), framing_.framing(), head_only_);
-    if (const int status = framing_.head().status; reads_ && status >= 200 && status < 300)
-        held_end_ = held_end_of(work_, form_);
-    wire::Headers ours = own_headers();
-    if (close_asked_ && client_framing_ != ClientFraming::kUntilClose)
-        ours.emplace_back("Connection", "close");
-    out += client_head(raw_head_, framing_.head(), client_framing_, ours);
-    begun_ = true;  // not before the head is out: a fault until then may still be told by a status
-    raw_head_ = {};
-    sent_ = now_;
+    if (between_parts()) return declare_seam(out);
+    if (client_.has_head()) return begin_behind_heartbeats(out);
+    client_.relay_head(attempt_->raw_head(), attempt_->head(), attempt_->framing().framing(),
+                       own_headers(), now_, out);
+    attempt_->forget_raw_head();
+    if (const int status = attempt_->status(); reads_ && status >= 200 && status < 300)
+        hold_end_back();
 }
 
 /// The client has a head already: what this one says goes into a comment, and a body that is no
 /// stream waits for its end.
 void Exchange::begin_behind_heartbeats(std::string& out) {
-    const int status = framing_.head().status;
+    const int status = attempt_->status();
     out += wire::chunk(
         wire::sse_comment(fmt::format("fullstop upstream={} status={} queue_ms={:.0f}",
-                                      upstream_name_, status, base::to_ms(queued(now_)))));
-    if (status < 200 || status >= 300 || announced_form(framing_.head()) != BodyForm::kSse)
-        late_.emplace();
-    if (!late_) held_end_ = held_end_of(work_, form_);
-    raw_head_ = {};
+                                      upstream_name(), status, base::to_ms(queued(now_)))));
+    const bool stream =
+        status >= 200 && status < 300 && announced_form(attempt_->head()) == BodyForm::kSse;
+    client_.begin_behind_comments(stream);
+    if (stream) hold_end_back();
+    attempt_->forget_raw_head();
 }
 
-/// A head of our own, so that comments can follow while there is nothing else to say.
-void Exchange::commit(base::Instant now, std::string& out) {
-    now_ = now;
-    committed_ = true;
-    form_ = BodyForm::kSse;
-    client_framing_ = ClientFraming::kChunked;
-    wire::Headers headers = own_headers();
-    headers.emplace_back("Fullstop-Heartbeat-Ms", fmt::format("{:.0f}", base::to_ms(*heartbeat_)));
-    if (close_asked_) headers.emplace_back("Connection", "close");
-    out += wire::stream_head("text/event-stream", headers);
+/// Which ends a stream may have that are held back, if any.
+void Exchange::hold_end_back() {
+    if (client_.form() == BodyForm::kLines && work_.answer) client_.hold_back(HeldEnd::By::kLine);
+    if (client_.form() == BodyForm::kSse)
+        client_.hold_back(work_.answer && client_.shape() != ErrorShape::kPlain
+                              ? HeldEnd::By::kEventType
+                              : HeldEnd::By::kDone);
 }
 
 wire::Headers Exchange::own_headers() const {
     wire::Headers out = {{"X-Request-Id", request_id_}};
-    if (!upstream_name_.empty()) out.emplace_back("Fullstop-Upstream", upstream_name_);
+    if (!upstream_name().empty()) out.emplace_back("Fullstop-Upstream", upstream_name());
     if (tried_.size() > 1) out.emplace_back("Fullstop-Attempts", std::to_string(tried_.size()));
     if (total_)
         out.emplace_back("Fullstop-Deadline-Ms", fmt::format("{:.0f}", base::to_ms(*total_)));
@@ -243,48 +210,29 @@ wire::Headers Exchange::own_headers() const {
                                                         limit_->max_tokens, limit_->name));
         return out;
     }
-    const auto asked = reported(record_.requested_max_tokens);
+    const auto asked = reported(record().requested_max_tokens);
     if (!asked) return out;
     out.emplace_back("Fullstop-Requested-Max-Tokens", std::to_string(*asked));
     // An upstream that announces a limit of its own knows better.
-    if (!framing_.head().headers.contains("fullstop-effective-max-tokens"))
+    if (!attempt_->head().headers.contains("fullstop-effective-max-tokens"))
         out.emplace_back("Fullstop-Effective-Max-Tokens", std::to_string(*asked));
     return out;
 }
 
 void Exchange::relay(std::string_view bytes, std::string& out) {
-    const bool whole_events = continuation_ && form_ == BodyForm::kSse &&
-                              client_framing_ == ClientFraming::kChunked && !late_;
-    const std::string events = whole_events ? continuation_->pass(bytes) : std::string();
+    const bool whole_events = parts_.continuation && client_.form() == BodyForm::kSse &&
+                              client_.is_chunked() &&
+                              client_.state() != ClientResponse::State::kWithheld;
+    const std::string events = whole_events ? parts_.continuation->pass(bytes) : std::string();
     const std::string_view body = whole_events ? std::string_view(events) : bytes;
-    if (late_) {
-        late_->append(
-            body.substr(0, kMaxLateErrorBytes - std::min(kMaxLateErrorBytes, late_->size())));
-        return;
-    }
-    if (framing_.framing() == answer::Framing::kUntilClose &&
-        (form_ == BodyForm::kJson || form_ == BodyForm::kLines))
-        json_.feed(body);
-    if (held_end_)
-        pass_to_client(held_end_->pass(body), out);
-    else
-        pass_to_client(body, out);
-}
-
-void Exchange::pass_to_client(std::string_view body, std::string& out) {
-    if (body.empty()) return;
-    relayed_ += body.size();
-    sent_ = now_;
-    tail_.append(body.substr(body.size() - std::min(body.size(), kTailBytes)));
-    if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
-    if (client_framing_ == ClientFraming::kChunked)
-        out += wire::chunk(body);
-    else
-        out += body;
+    if (client_.state() == ClientResponse::State::kRelaying && attempt_->close_delimited() &&
+        (client_.form() == BodyForm::kJson || client_.form() == BodyForm::kLines))
+        attempt_->follow_json(body);
+    client_.pass(body, now_, out);
 }
 
 void Exchange::hold(bool on, base::Instant at) {
-    held_ = on;
+    lags_ = on;
     clocks_.moved(at);
 }
 
@@ -292,12 +240,12 @@ void Exchange::hold(bool on, base::Instant at) {
 // -------------------------------------------------------------------------------------------------
 
 std::optional<base::Instant> Exchange::next_heartbeat() const {
+    using State = ClientResponse::State;
+    if (!heartbeat_ || lags_ || client_.state() == State::kWithheld) return std::nullopt;
     // Behind the first byte of a body a comment could fall into the middle of an event.
-    if (!heartbeat_ || held_ || (relayed_ > 0 && !between_parts()) || late_ ||
-        (begun_ && !committed_ && form_ != BodyForm::kSse))
-        return std::nullopt;
-    if (begun_ && client_framing_ != ClientFraming::kChunked) return std::nullopt;
-    return sent_ + *heartbeat_;
+    if (client_.relayed() > 0 && !between_parts()) return std::nullopt;
+    if (begun() && (client_.form() != BodyForm::kSse || !client_.is_chunked())) return std::nullopt;
+    return client_.last_sent() + *heartbeat_;
 }
 
 std::optional<base::Instant> Exchange::next_time(base::Instant now) const {
@@ -315,12 +263,18 @@ void Exchange::on_time(base::Instant now, std::string& out) {
                         .elapsed = clock->elapsed};
         return stopped(clock->limit == Limit::kIdle ? Stop::kIdle : Stop::kDeadline, "", now, out);
     }
-    if (const auto beat = next_heartbeat(); beat && *beat <= now) {
-        if (!committed_ && !begun_) commit(now, out);
-        out += wire::chunk(wire::sse_comment(clocks_.waiting() ? "waiting in the queue"
-                                                               : "waiting for the first token"));
-        sent_ = now;
+    const auto beat = next_heartbeat();
+    if (!beat || *beat > now) return;
+    now_ = now;
+    // A head of our own, so that comments can follow while there is nothing else to say.
+    if (!client_.has_head()) {
+        wire::Headers headers = own_headers();
+        headers.emplace_back("Fullstop-Heartbeat-Ms",
+                             fmt::format("{:.0f}", base::to_ms(*heartbeat_)));
+        client_.give_own_head(std::move(headers), out);
     }
+    client_.comment(clocks_.waiting() ? "waiting in the queue" : "waiting for the first token", now,
+                    out);
 }
 
 }  // namespace fullstop::gateway

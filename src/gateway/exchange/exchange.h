@@ -1,11 +1,11 @@
-// One request's life between its client and an upstream: it may wait, it is passed on, bytes of the
-// upstream come in and bytes for the client go out, piece by piece, and at the end the judgement of
-// truth.h is carried out.
+// One request's life: it waits, is tried at an upstream, perhaps at another one, and ends. What the
+// client has been given is ClientResponse, the try under way is Attempt; here they are joined, and
+// at the end the judgement of truth.h is carried out.
 //
-// A copy of the bytes is read by wire::AnswerReader for its facts and then forgotten; nothing is
-// held back for it. Until the first byte of a response went on, the request may be tried elsewhere.
-// A client that asked for a stream may get the head early (heartbeats while it waits); from then on
-// every failure is told inside the stream.
+// A copy of the bytes is read for its facts and then forgotten; nothing is held back for it. Until
+// the first byte of a response went on, the request may be tried elsewhere. A client that asked for
+// a stream may get the head early (heartbeats while it waits); from then on every failure is told
+// inside the stream.
 #pragma once
 
 #include <memory>
@@ -20,17 +20,13 @@
 #include "base/time.h"
 #include "gateway/budget/output_limit.h"
 #include "gateway/ending/deadlines.h"
-#include "gateway/ending/error_body.h"
-#include "gateway/ending/held_end.h"
-#include "gateway/ending/json_depth.h"
 #include "gateway/ending/truth.h"
+#include "gateway/exchange/attempt.h"
+#include "gateway/exchange/client_response.h"
 #include "gateway/exchange/continuation.h"
-#include "gateway/exchange/response_head.h"
 #include "gateway/placement/placement.h"
 #include "net/memory_budget.h"
 #include "net/service.h"
-#include "wire/answer_reader.h"
-#include "wire/http/http_framing.h"
 
 namespace fullstop::gateway {
 
@@ -42,9 +38,6 @@ struct Terms {
     bool continuation = false;
     bool own_keys = false;  ///< the client's key was the gateway's: a server gets its own one
 };
-
-/// As many bytes as the end of an event can have.
-inline constexpr std::size_t kTailBytes = 4;
 
 std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact);
 
@@ -63,7 +56,7 @@ public:
     /// Until a response has begun; false when there is no room for it.
     bool hold_body(net::MemoryBudget& memory, base::Instant now) {
         kept_ = net::MemoryBudget::Hold(memory);
-        continuation_bytes_ = continuation_ ? body_bytes() : 0;
+        continuation_bytes_ = parts_.continuation ? body_bytes() : 0;
         return kept_.resize(body_bytes() + continuation_bytes_, now);
     }
     /// Lowers the request's own limit; before it is sent.
@@ -76,18 +69,18 @@ public:
     void send_to(UpstreamId id, const Upstream& upstream, std::int64_t need, bool others,
                  base::Instant at);
     void back_in_queue();
-    UpstreamId upstream() const { return upstream_; }
-    const std::string& upstream_name() const { return upstream_name_; }
-    std::int64_t need() const { return need_; }
+    UpstreamId upstream() const { return attempt_->upstream(); }
+    const std::string& upstream_name() const { return attempt_->name(); }
+    std::int64_t need() const { return attempt_->need(); }
     const std::set<UpstreamId>& tried() const { return tried_; }
     /// Head and body for the upstream, once it is connected.
     net::Send first_bytes(net::ConnectionId connection);
     /// What else it wants to say on the same connection, once.
-    std::string further_bytes() { return std::exchange(further_, {}); }
+    std::string further_bytes() { return std::exchange(parts_.next_request, {}); }
 
     // An answer whose server died, and whose rest another one may write (continuation.h; the steps
     // are in exchange_part.cc)
-    bool between_parts() const { return died_.has_value(); }
+    bool between_parts() const { return parts_.died.has_value(); }
     /// The same model, and a kind of server that can be asked for the rest.
     bool may_write_the_rest(const Upstream& upstream) const;
     /// Nobody does: it ends as its server left it.
@@ -115,20 +108,20 @@ public:
     /// When it next wants to hear of time.
     std::optional<base::Instant> next_time(base::Instant now) const;
 
-    bool over() const { return end_.has_value(); }
+    bool over() const { return state_ == State::kOver; }
     const End& end() const { return *end_; }
     /// This attempt failed before anything of a response went on; it may be made at another
     /// upstream.
-    bool wants_another() const { return wants_another_; }
+    bool wants_another() const { return state_ == State::kWantsAnother; }
     bool waiting() const { return clocks_.waiting(); }
-    bool begun() const { return begun_; }
+    bool begun() const { return client_.begun(); }
     /// Of its first part.
     base::Duration queued(base::Instant now) const {
-        return queued_before_.value_or(clocks_.queued(now));
+        return parts_.queued.value_or(clocks_.queued(now));
     }
     base::Duration age(base::Instant now) const { return now - clocks_.arrived(); }
-    const answer::Record& record() const { return record_; }
-    std::size_t seams() const { return parts_.size() - (between_parts() ? 1 : 0); }
+    const answer::Record& record() const { return attempt_->record(); }
+    std::size_t seams() const { return parts_.ended.size() - (between_parts() ? 1 : 0); }
     /// Tokens of prompt and answer so far: as reported, else an estimate and its events, each of
     /// which carries about one.
     std::int64_t used_tokens() const;
@@ -137,55 +130,64 @@ public:
     answer::Record as_record(base::Instant origin, base::Instant now,
                              const std::optional<End>& end) const;
     /// After over(): the client's connection may carry a next request.
-    bool keep_alive() const {
-        return keep_alive_ && end_->whole && client_framing_ != ClientFraming::kUntilClose;
-    }
+    bool keep_alive() const { return client_.keep_alive(end_->whole); }
     /// After over(): so may the upstream's. Only a whole answer, by framing that leaves no doubt,
     /// is followed by another one.
     bool upstream_reusable() const { return upstream_reusable_ && end_->whole; }
-
-    /// Where only the close ends the body, an orderly close would say "whole".
-    net::CloseKind close_kind() const {
-        return client_framing_ == ClientFraming::kUntilClose && !end_->whole ? net::CloseKind::kRst
-                                                                             : net::CloseKind::kFin;
-    }
+    net::CloseKind close_kind() const { return client_.close_kind(end_->whole); }
 
     /// The client takes nothing: the upstream is not read meanwhile, and its silence is not
     /// counted.
     void hold(bool on, base::Instant at);
-    std::size_t relayed() const { return relayed_; }  ///< bytes of the body
+    std::size_t relayed() const { return client_.relayed(); }  ///< bytes of the body
 
 private:
+    enum class State {
+        kOpen,          ///< it waits, or is under way
+        kWantsAnother,  ///< the attempt failed, or died; the caller puts it back in the queue
+        kOver,          ///< end_ says how
+    };
+    /// An answer that several servers write.
+    struct Parts {
+        struct Died {
+            End end;
+            std::string upstream, tail;
+        };
+        std::unique_ptr<Continuation> continuation;  ///< null: not wanted, or not possible here
+        std::optional<Died> died;                    ///< until the next part begins
+        std::optional<base::Duration> queued;        ///< of the first part
+        std::vector<answer::Record> ended;           ///< before the one under way, or wanted
+        std::string template_reply, next_request;
+    };
+
     bool may_try_elsewhere() const {
-        return others_ && terms_retry_ && !begun_ && tried_.size() < kMaxAttempts;
+        return attempt_->others() && retry_ && !begun() && tried_.size() < kMaxAttempts;
     }
+    void over_with(End end);
+    void read_copy(std::string_view bytes);
     bool hold_reading();
-    /// Why a response with this head is not passed on, if it is not.
-    std::optional<std::pair<Stop, std::string>> unfit_head() const;
+    bool take_head(std::string& out);
     void begin_response(std::string& out);
     void begin_behind_heartbeats(std::string& out);
-    void commit(base::Instant now, std::string& out);
-    void finish(Stop stop, std::string detail, std::string& out);
-    void finish_late_error(const End& end, std::string& out);
-    void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
+    void hold_end_back();
     void relay(std::string_view body, std::string& out);
-    void pass_to_client(std::string_view body, std::string& out);
-    void read_held_end(std::string& out);
-    void finish_held_end(End& end, std::string& out);
-    bool inside_event() const;
+    void finish(Stop stop, std::string detail, std::string& out);
+    void fail_without_response(Stop stop, std::string detail, std::string& out);
+    void fail_before_head(End end, int status, std::string& out, const wire::Headers& more = {});
+    void finish_withheld(std::string& out);
+    End judged(Stop stop, std::string detail) const;
     bool leaves_the_rest(Stop stop, const std::string& detail);
     void read_template(std::string_view bytes, std::string& out);
     std::string template_request() const;
     void declare_seam(std::string& out);
-    End judged(Stop stop, std::string detail) const;
-    void read_copy(std::string_view bytes);
     std::string describe(Stop stop, std::string_view words) const;
     AnswerNumbers numbers() const;
     wire::Headers own_headers() const;
     std::optional<base::Instant> next_heartbeat() const;
-
     const std::string& body() const { return large_body_ ? *large_body_ : request_.body; }
+    base::Duration since_arrival() const { return now_ - clocks_.arrived(); }
 
+    // What is asked
     net::ServiceRequest request_;
     std::size_t asked_bytes_;
     std::shared_ptr<const std::string>
@@ -195,50 +197,26 @@ private:
     net::MemoryBudget::Hold kept_;  ///< its body, then what is kept of the answer in reading
     std::string request_id_;
     Work work_;
-    ErrorShape shape_;
     std::optional<base::Duration> total_, heartbeat_;
-    bool terms_retry_, own_keys_;
+    bool retry_, own_keys_;
+    bool reads_;  ///< a POST: its response is read for the facts of an answer
     std::optional<OutputLimit> limit_;
-    bool head_only_, keep_alive_, close_asked_, reads_;
+
+    // How it goes
     Clocks clocks_;
-    base::Instant now_, sent_;  ///< sent_: something last went to the client
-
-    UpstreamId upstream_ = 0;
-    wire::ServerUrl url_;
-    std::string upstream_name_;
-    std::int64_t need_ = 0;
+    base::Instant now_;
+    State state_ = State::kOpen;
+    ClientResponse client_;
+    std::unique_ptr<Attempt> attempt_ = std::make_unique<Attempt>();  ///< the last one
     std::set<UpstreamId> tried_;
-    bool others_ = false, wants_another_ = false;
-
-    answer::Record record_;
-    std::unique_ptr<wire::AnswerReader> reader_;
-    wire::HttpFraming framing_;
-    std::string raw_head_, tail_;
     std::string_view unread_;  ///< passed on, and not yet read for its facts
-    bool begun_ = false, held_ = false, upstream_reusable_ = false;
-    bool committed_ = false;           ///< the gateway gave out a head of its own
-    std::optional<std::string> late_;  ///< behind it: the body of a response that is no stream
-    BodyForm form_ = BodyForm::kOther;
-    JsonDepth json_;
-    std::optional<HeldEnd> held_end_;  ///< of a stream
-    ClientFraming client_framing_ = ClientFraming::kNone;
-    std::size_t relayed_ = 0;
+    bool lags_ = false;        ///< the client does
+    bool upstream_reusable_ = false;
+    Parts parts_;
+
+    // How it ended
     std::optional<CutBy> cut_by_;
     std::optional<End> end_;
-
-    /// How a part ended whose rest is to come from elsewhere.
-    struct Died {
-        End end;
-        std::string upstream;
-        std::string chunk_tail;
-    };
-    std::unique_ptr<Continuation>
-        continuation_;          ///< null: not wanted, or not possible for this request
-    std::optional<Died> died_;  ///< until the next part begins
-    std::optional<base::Duration> queued_before_;
-    std::vector<answer::Record> parts_;  ///< those that ended before the one under way, or wanted
-    bool asks_template_ = false;
-    std::string template_reply_, further_;
 };
 
 }  // namespace fullstop::gateway

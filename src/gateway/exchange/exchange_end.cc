@@ -35,14 +35,20 @@ std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact) {
 
 std::int64_t Exchange::used_tokens() const {
     std::int64_t before = 0;
-    for (const answer::Record& part : parts_) before += part.text_events;
+    for (const answer::Record& part : parts_.ended) before += part.text_events;
+    const answer::Record& last = record();
     const std::int64_t estimate =
-        record_.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
+        last.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
     const auto bounded = [](std::int64_t tokens) {
         return std::clamp<std::int64_t>(tokens, 0, kMostTokens);
     };  // a server may report any number
-    return bounded(reported(record_.prompt_tokens).value_or(estimate)) +
-           bounded(reported(record_.output_tokens).value_or(record_.text_events));
+    return bounded(reported(last.prompt_tokens).value_or(estimate)) +
+           bounded(reported(last.output_tokens).value_or(last.text_events));
+}
+
+void Exchange::over_with(End end) {
+    end_ = std::move(end);
+    state_ = State::kOver;
 }
 
 void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std::string& out) {
@@ -60,10 +66,11 @@ void Exchange::shut_down(base::Duration limit, base::Instant at, std::string& ou
 }
 
 std::string Exchange::describe(Stop stop, std::string_view words) const {
-    const std::string when = fmt::format("{} after the request", seconds(now_ - clocks_.arrived()));
-    const std::string where = !begun_                        ? "before its head"
-                              : framing_.missing_bytes() > 0 ? "inside the body"
-                                                             : "before the end of the body";
+    const std::string when = fmt::format("{} after the request", seconds(since_arrival()));
+    const std::string where = !begun() ? "before its head"
+                              : attempt_->framing().missing_bytes() > 0
+                                  ? "inside the body"
+                                  : "before the end of the body";
     switch (stop) {
         case Stop::kFin:
             return fmt::format("the upstream closed its connection {}, {}", where, when);
@@ -72,7 +79,7 @@ std::string Exchange::describe(Stop stop, std::string_view words) const {
                                words.substr(0, kMaxDetailBytes));
         case Stop::kIdle:
             return fmt::format("no byte {} for {} (limit {}), {}",
-                               held_ ? "was taken by the client" : "from the upstream",
+                               lags_ ? "was taken by the client" : "from the upstream",
                                seconds(cut_by_->elapsed), seconds(cut_by_->allowed), when);
         case Stop::kDeadline:
             if (cut_by_->limit == "queue_wait")
@@ -96,31 +103,30 @@ void Exchange::fault(std::string_view what, base::Instant at, std::string& out) 
     if (between_parts()) return give_up(words, at, out);
     End end = end_before_head(Stop::kFault, words);
     const int status = status_before_head(end, Stop::kFault);
-    if (!begun_) return fail_before_head(std::move(end), status, out);
-    if (client_framing_ == ClientFraming::kChunked && is_stream(form_))
-        out += wire::chunk(in_band(end, numbers(), shape_, form_, tail_));
+    if (!begun()) return fail_before_head(std::move(end), status, out);
+    client_.say_error(end, numbers(), out);
     end.answer = work_.answer;
-    end_ = std::move(end);
+    over_with(std::move(end));
 }
 
 void Exchange::drop() {
-    died_.reset();
-    end_ =
-        End{.answer = work_.answer, .cause = answer::Cause::kGatewayRejected, .by = By::kGateway};
+    parts_.died.reset();
+    over_with(
+        {.answer = work_.answer, .cause = answer::Cause::kGatewayRejected, .by = By::kGateway});
 }
 
 void Exchange::not_connected(net::ConnectFailure why, std::string_view words, base::Instant at,
                              std::string& out) {
     now_ = at;
     if (may_try_elsewhere()) {
-        wants_another_ = true;
+        state_ = State::kWantsAnother;
         return;
     }
     if (between_parts())
-        return give_up(fmt::format("there was no connection to {}", upstream_name_), at, out);
+        return give_up(fmt::format("there was no connection to {}", upstream_name()), at, out);
     End end =
         end_before_head(Stop::kFin, fmt::format("no connection to the upstream {}: {}",
-                                                upstream_name_, words.substr(0, kMaxDetailBytes)));
+                                                upstream_name(), words.substr(0, kMaxDetailBytes)));
     // Nobody listens where a server should: its process is gone. Everything else may lie on the
     // way.
     if (why == net::ConnectFailure::kRefused) end.cause = answer::Cause::kEngineDeath;
@@ -136,154 +142,109 @@ void Exchange::refuse(int status, std::string words, std::optional<base::Duratio
                                  : wire::Headers{{"x-should-retry", "false"}});
 }
 
-std::optional<std::pair<Stop, std::string>> Exchange::unfit_head() const {
-    const wire::ResponseHead& head = framing_.head();
-    if (holds_control_bytes(raw_head_))
-        return std::pair(Stop::kMalformed,
-                         "the upstream's response head holds a NUL or a bare carriage return");
-    if (work_.answer && head.status < 300 && is_encoded(head))
-        return std::pair(Stop::kEncoded,
-                         fmt::format("the upstream answered with content-encoding {} although it "
-                                     "was asked for none: how such an answer ends "
-                                     "cannot be read",
-                                     content_encoding(head)));
-    if (untrusted_length(head))
-        return std::pair(Stop::kMalformed, "the upstream's content-length cannot be trusted");
-    if (head.status == 101)
-        return std::pair(Stop::kMalformed, "the upstream switched protocols unasked");
-    return std::nullopt;
-}
-
 void Exchange::finish(Stop stop, std::string detail, std::string& out) {
-    if (asks_template_)
+    if (attempt_->asks() == Attempt::Asks::kTemplate)
         return give_up(
-            fmt::format("{} was asked how it would go on, and {}", upstream_name_, detail), now_,
-            out);
-    if (reads_ && reader_) reader_->end({as_stream_end(stop)}, now_ - clocks_.arrived());
+            fmt::format("{} was asked for its chat template, and {}", upstream_name(), detail),
+            now_, out);
+    if (reads_) attempt_->read_end(as_stream_end(stop), since_arrival());
     if (between_parts())
-        return give_up(detail.empty() ? fmt::format("{} answered with HTTP {}", upstream_name_,
-                                                    framing_.head().status)
+        return give_up(detail.empty() ? fmt::format("{} answered with HTTP {}", upstream_name(),
+                                                    attempt_->status())
                                       : detail,
                        now_, out);
     if (leaves_the_rest(stop, detail)) return;
-    if (!begun_) {
-        End end = end_before_head(stop, std::move(detail));
-        int status = status_before_head(end, stop);
-        wire::Headers more;
-        if (stop == Stop::kDeadline && clocks_.waiting()) {
-            status = 503;
-            more = serving::retry_after(std::min(cut_by_->allowed, kMaxRetryAfter));
-        } else if (stop == Stop::kDeadline) {
-            more.emplace_back(
-                "x-should-retry",
-                others_ ? "true" : "false");  // the same upstream would be as slow again
-        }
-        return fail_before_head(std::move(end), status, out, more);
-    }
-    end_ = judged(stop, std::move(detail));
+    if (!begun()) return fail_without_response(stop, std::move(detail), out);
+    over_with(judged(stop, std::move(detail)));
     end_->cut_by = cut_by_;
-    if (late_) return finish_late_error(*end_, out);
-    if (held_end_) finish_held_end(*end_, out);
-    if (client_framing_ != ClientFraming::kChunked) return;
-    if (end_->say) out += wire::chunk(in_band(*end_, numbers(), shape_, form_, tail_));
-    if (end_->whole) out += wire::last_chunk();
+    if (client_.state() == ClientResponse::State::kWithheld) return finish_withheld(out);
+    client_.end(*end_, numbers(), attempt_->own_end(), now_, out);
+}
+
+void Exchange::fail_without_response(Stop stop, std::string detail, std::string& out) {
+    End end = end_before_head(stop, std::move(detail));
+    int status = status_before_head(end, stop);
+    wire::Headers more;
+    if (stop == Stop::kDeadline && clocks_.waiting()) {
+        status = 503;
+        more = serving::retry_after(std::min(cut_by_->allowed, kMaxRetryAfter));
+    } else if (stop == Stop::kDeadline) {
+        // The same upstream would be as slow again.
+        more.emplace_back("x-should-retry", attempt_->others() ? "true" : "false");
+    }
+    fail_before_head(std::move(end), status, out, more);
 }
 
 End Exchange::judged(Stop stop, std::string detail) const {
-    const int status = framing_.head().status;
-    return judge_end({.record = record_,
-                      .dialect = reads_ ? reader_->dialect() : std::nullopt,
+    const int status = attempt_->status();
+    const bool withheld = client_.state() == ClientResponse::State::kWithheld;
+    const bool inside_event =
+        (parts_.continuation && parts_.continuation->inside_event()) ||
+        client_.inside_event(attempt_->json_open(), attempt_->close_delimited());
+    return judge_end({.record = record(),
+                      .dialect = reads_ ? attempt_->dialect() : std::nullopt,
                       .answer_expected = work_.answer,
                       .success = status >= 200 && status < 300,
-                      .close_delimited = framing_.framing() == answer::Framing::kUntilClose,
-                      .form = late_ ? announced_form(framing_.head()) : form_,
-                      .inside_event = inside_event(),
-                      .own_end = work_.answer && shape_ != ErrorShape::kPlain,
+                      .close_delimited = attempt_->close_delimited(),
+                      .form = withheld ? announced_form(attempt_->head()) : client_.form(),
+                      .inside_event = inside_event,
+                      .own_end = work_.answer && client_.shape() != ErrorShape::kPlain,
                       .stop = stop,
                       .detail = std::move(detail),
                       .our_max_tokens = limit_ ? std::optional(limit_->max_tokens) : std::nullopt,
                       .ours_by_load = limit_ && limit_->by_load});
 }
 
-/// Of the upstream's body: what is held back of it counts.
-bool Exchange::inside_event() const {
-    if (continuation_ && continuation_->inside_event()) return true;
-    if (form_ == BodyForm::kJson) return json_.open();
-    const std::string_view held = held_end_ ? held_end_->held() : std::string_view();
-    const bool open = gateway::inside_event(
-        form_, tail_ + std::string(held.substr(held.size() - std::min(held.size(), kTailBytes))));
-    // Where only the close ends it, a last line that is whole may lack its line feed.
-    return open && !(form_ == BodyForm::kLines &&
-                     framing_.framing() == answer::Framing::kUntilClose && !json_.open());
-}
-
-/// An end that was held back goes on as soon as it is true, and does not wait for the framing.
-void Exchange::read_held_end(std::string& out) {
-    read_copy(std::exchange(unread_, {}));
-    if (reader_->own_end() == wire::OwnEnd::kTrue) pass_to_client(held_end_->take(true), out);
-}
-
-void Exchange::finish_held_end(End& end, std::string& out) {
-    const bool goes_on = end.finished || end.whole;
-    // An error that the upstream spoke of behind an end that was not true is not passed on with it.
-    if (!goes_on && held_end_->ended() && reader_->own_end() != wire::OwnEnd::kBehindAnError)
-        end.say = true;
-    pass_to_client(held_end_->take(goes_on), out);
-}
-
 /// What the upstream refused with goes on in its own words when they are an error object; a whole
 /// answer where a stream was asked for cannot be passed on any more.
-void Exchange::finish_late_error(const End& end, std::string& out) {
+void Exchange::finish_withheld(std::string& out) {
     wire::JsonReader reader;
-    const bool own_words = end.whole && reader.read(*late_)["error"];
-    End told = end;
-    if (end.whole && told.cause == answer::Cause::kUnexplained)
-        told.cause = answer::Cause::kServerError;
-    if (told.detail.empty())
-        told.detail =
-            fmt::format("the upstream answered with HTTP {} after heartbeats had been sent",
-                        framing_.head().status);
-    if (end.whole && framing_.head().status < 300) {
-        told.cause = answer::Cause::kServerError;
-        told.detail =
+    const int status = attempt_->status();
+    const std::string& withheld = client_.withheld();
+    const bool own_words = end_->whole && reader.read(withheld)["error"];
+    if (end_->whole && end_->cause == answer::Cause::kUnexplained)
+        end_->cause = answer::Cause::kServerError;
+    if (end_->detail.empty())
+        end_->detail = fmt::format(
+            "the upstream answered with HTTP {} after heartbeats had been sent", status);
+    if (end_->whole && status < 300) {
+        end_->cause = answer::Cause::kServerError;
+        end_->detail =
             "the upstream answered in one piece where a stream was asked for and heartbeats had "
             "been sent";
     }
-    out += wire::chunk(own_words && framing_.head().status >= 300
-                           ? wire::sse_event(*late_, shape_ == ErrorShape::kMessages ? "error" : "")
-                           : error_event(told, numbers(), shape_));
-    told.whole = false;  // no last chunk: an error is no orderly end
-    end_ = std::move(told);
+    if (own_words && status >= 300)
+        client_.event(
+            wire::sse_event(withheld, client_.shape() == ErrorShape::kMessages ? "error" : ""),
+            now_, out);
+    else
+        client_.say_error_alone(*end_, numbers(), out);
+    end_->whole = false;  // no last chunk: an error is no orderly end
 }
 
 void Exchange::fail_before_head(End end, int status, std::string& out, const wire::Headers& more) {
     end.answer = end.answer && work_.answer;
     end.cut_by = cut_by_;
-    if (committed_) {
-        out += wire::chunk(error_event(end, numbers(), shape_));
-        end_ = std::move(end);
-        return;
+    if (client_.has_head()) {
+        client_.say_error_alone(end, numbers(), out);
+        return over_with(std::move(end));
     }
     wire::Headers headers = own_headers();
     headers.insert(headers.end(), more.begin(), more.end());
-    if (!close_asked_) headers.emplace_back("Connection", "keep-alive");
-    const std::string whole = wire::whole_response(status, "application/json",
-                                                   error_body(end, numbers(), shape_), headers);
-    out += head_only_ ? std::string_view(whole).substr(0, whole.find("\r\n\r\n") + 4)
-                      : std::string_view(whole);
+    client_.respond(status, error_body(end, numbers(), client_.shape()), std::move(headers), out);
     end.whole = true;  // this response is the gateway's own, and complete
-    end_ = std::move(end);
+    over_with(std::move(end));
 }
 
 AnswerNumbers Exchange::numbers() const {
     AnswerNumbers out{.request_id = request_id_,
                       .requested_max_tokens = work_.max_tokens,
                       .effective_max_tokens = max_tokens(),
-                      .prompt_tokens = reported(record_.prompt_tokens),
-                      .cached_tokens = reported(record_.cached_tokens),
-                      .output_tokens = reported(record_.output_tokens)};
+                      .prompt_tokens = reported(record().prompt_tokens),
+                      .cached_tokens = reported(record().cached_tokens),
+                      .output_tokens = reported(record().output_tokens)};
     if (work_.answer) out.queue_ms = base::to_ms(queued(now_));
-    const answer::Record& first = parts_.empty() ? record_ : parts_.front();
+    const answer::Record& first = parts_.ended.empty() ? record() : parts_.ended.front();
     if (first.timeline.first_token) out.ttft_ms = base::to_ms(*first.timeline.first_token);
     if (cut_by_)
         out.deadline_ms = base::to_ms(cut_by_->allowed);

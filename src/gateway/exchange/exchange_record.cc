@@ -36,13 +36,12 @@ void begin_with(answer::Record& out, const std::vector<answer::Record>& parts, s
 
 answer::Record Exchange::as_record(base::Instant origin, base::Instant now,
                                    const std::optional<End>& end) const {
-    answer::Record out = record_;
+    answer::Record out = record();
     out.request.id = request_id_;
     out.request.arm = "gateway";
     out.request.model = work_.model;
     out.request.stream = work_.stream;
-    if (reader_)
-        if (const auto dialect = reader_->dialect()) out.request.api = *dialect;
+    if (const auto dialect = attempt_->dialect()) out.request.api = *dialect;
     if (const auto limit = max_tokens()) out.request.max_tokens = base::Tokens{*limit};
     if (work_.max_tokens)
         out.requested_max_tokens =
@@ -50,7 +49,7 @@ answer::Record Exchange::as_record(base::Instant origin, base::Instant now,
     if (limit_)
         out.effective_max_tokens =
             answer::Fact<base::Tokens>::measured({limit_->max_tokens}, limit_->name);
-    begin_with(out, parts_, seams());
+    begin_with(out, parts_.ended, seams());
     const base::Duration arrived = clocks_.arrived() - origin;
     move_origin(out.timeline, arrived);
     out.timeline.started = arrived;
@@ -70,7 +69,7 @@ answer::Record Exchange::as_record(base::Instant origin, base::Instant now,
     out.stop_details["fullstop.stop.by"] = to_string(end->by);
     if (!end->detail.empty()) out.stop_details["fullstop.stop.detail"] = end->detail;
     out.fullstop_cause = answer::to_string(end->cause);
-    if (!upstream_name_.empty()) out.headers["fullstop-upstream"] = upstream_name_;
+    if (!upstream_name().empty()) out.headers["fullstop-upstream"] = upstream_name();
     return out;
 }
 

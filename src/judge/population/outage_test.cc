@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/planted_run.h"
+#include "judge/test_run.h"
 #include "judge/verdict.h"
 
 namespace fullstop::judge {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "judge/planted_run.h"
+#include "judge/test_run.h"
 #include "judge/verdict.h"
 
 namespace fullstop::judge {

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "report/csv.h"
 #include "report/junit.h"
-#include "report/sample_document.h"
+#include "report/test_document.h"
 
 namespace fullstop::report {
 namespace {

@@ -16,10 +16,10 @@ std::string ms(base::Duration time) {
 
 }  // namespace
 
-void EventLines::add(std::string line) {
+void EventLines::add(std::string_view line) {
     if (full_) return;
     full_ = text_.size() + line.size() > kMaxEventBytes;
-    text_ += full_ ? std::string("{\"event\": \"truncated\"}\n") : std::move(line);
+    text_ += full_ ? std::string_view("{\"event\": \"truncated\"}\n") : line;
 }
 
 void EventLines::begin(const Setting& setting) {

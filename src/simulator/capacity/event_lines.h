@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "simulator/capacity/serving_run.h"
 #include "simulator/capacity/sweep.h"
@@ -19,7 +20,7 @@ public:
     const std::string& text() const { return text_; }
 
 private:
-    void add(std::string line);
+    void add(std::string_view line);
 
     std::string text_;
     std::int64_t step_ = 0;

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "wire/captures/base64.h"
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {

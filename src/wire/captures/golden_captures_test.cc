@@ -9,7 +9,7 @@
 
 #include "tests/support/source_dir.h"
 #include "wire/captures/capture.h"
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {

@@ -1,7 +1,7 @@
 // Every dialect's words end up in the record as they came, with the end facts they mean.
 #include <gmock/gmock.h>
 
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "wire/limits.h"
-#include "wire/wire_samples.h"
+#include "wire/test_samples.h"
 
 namespace fullstop::wire {
 namespace {
