@@ -104,19 +104,18 @@ void Gateway::dispatch(Live::iterator at, const Upstreams::Choice& choice, bool 
     watch(*at, now, out);
 }
 
-/// The place at the upstream is free again. `telling`: its response had begun, or failed to.
-void Gateway::release(Entry& entry, bool telling, bool failed, base::Instant now) {
+/// The place at the upstream is free again.
+void Gateway::release(Entry& entry, Showed showed, base::Instant now) {
     Exchange& exchange = *entry.exchange;
     attempts_.erase(entry.connection);
     entry.connection = 0;
     Upstream* upstream = upstreams_.find(exchange.upstream());
     if (upstream == nullptr) return;
-    if (!telling)
-        upstream->health.abandoned();
-    else if (failed)
-        upstream->health.failed(now);
-    else
-        upstream->health.succeeded();
+    switch (showed) {
+        case Showed::kNothing: upstream->health.abandoned(); break;
+        case Showed::kFailure: upstream->health.failed(now); break;
+        case Showed::kHealth: upstream->health.succeeded(); break;
+    }
     if (std::exchange(entry.counted, false)) {
         --running_by_class_[static_cast<std::size_t>(exchange.work().priority)];
         upstream->give_back(exchange.need(), true);
@@ -130,13 +129,12 @@ void Gateway::release(Entry& entry, bool telling, bool failed, base::Instant now
 }
 
 /// The attempt failed before anything of a response went on, or the rest is to come from elsewhere.
-void Gateway::try_elsewhere(Live::iterator at, bool connection_open, base::Instant now,
-                            Actions& out) {
+void Gateway::try_elsewhere(Live::iterator at, Link link, base::Instant now, Actions& out) {
     Entry& entry = at->second;
-    if (connection_open)
+    if (link == Link::kOpen)
         out.upstream.emplace_back(net::Close{.id = entry.connection, .kind = net::CloseKind::kFin});
     if (!entry.exchange->between_parts()) metrics_.retried(entry.exchange->upstream_name());
-    release(entry, true, true, now);
+    release(entry, Showed::kFailure, now);
     entry.exchange->back_in_queue();
     const auto among = takers(*entry.exchange);
     if (among.empty())

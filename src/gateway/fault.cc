@@ -21,7 +21,7 @@ void Gateway::end_by_fault(net::ConnectionId id, std::string_view what, Came cam
     } catch (const std::exception&) {
         exchange.drop();
     }
-    settle(at, std::move(bytes), came.connection_open, now, out);
+    settle(at, std::move(bytes), came.link, now, out);
 }
 
 void Gateway::note_fault(const Exchange* exchange, std::string_view what, std::string_view bytes) {

@@ -114,6 +114,8 @@ public:
 
 private:
     /// Requests are numbered from 1 by the host, so the last number is free.
+    /// The connection to an upstream, behind what has just come of it.
+    enum class Link { kOpen, kClosed };
     static constexpr net::TimerId kQueueTimer = std::numeric_limits<net::TimerId>::max();
     struct Entry {
         std::unique_ptr<Exchange> exchange;
@@ -145,8 +147,10 @@ private:
     bool floors_allow(Priority priority) const;
     void dispatch(Live::iterator at, const Upstreams::Choice& choice, bool others,
                   base::Instant now, Actions& out);
-    void release(Entry& entry, bool telling, bool failed, base::Instant now);
-    void try_elsewhere(Live::iterator at, bool connection_open, base::Instant now, Actions& out);
+    /// What an attempt says about its upstream.
+    enum class Showed { kNothing, kFailure, kHealth };
+    void release(Entry& entry, Showed showed, base::Instant now);
+    void try_elsewhere(Live::iterator at, Link link, base::Instant now, Actions& out);
     void refuse(Live::iterator at, int status, std::string words,
                 std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     base::Duration estimated_wait(Priority priority) const;
@@ -158,7 +162,7 @@ private:
     /// What it was that a step was about, should it fail.
     struct Came {
         std::string_view bytes;
-        bool connection_open = true;
+        Link link = Link::kOpen;
     };
     /// One step of one exchange, with the bytes for its client. What it throws ends that exchange
     /// and nothing else.
@@ -176,8 +180,7 @@ private:
                       base::Instant now, Actions& out);
     void note_fault(const Exchange* exchange, std::string_view what, std::string_view bytes);
     void keep_record(const Exchange& exchange, const std::optional<End>& end, base::Instant now);
-    void settle(Live::iterator at, std::string bytes, bool connection_open, base::Instant now,
-                Actions& out);
+    void settle(Live::iterator at, std::string bytes, Link link, base::Instant now, Actions& out);
     void note_pace(base::Instant now);
     void count(const Exchange& exchange, base::Instant now);
     void forget(Live::iterator at, base::Instant now, Actions& out);
