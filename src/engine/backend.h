@@ -84,11 +84,11 @@ enum class DecodeStatus {
     kFatal,    ///< the computation failed; some runs may be in KV
 };
 
-/// A prompt as the model reads it. One that surely fills the window is not read: that could take
+/// A prompt as the model reads it. One that is sure to fill the window is not read: that could take
 /// seconds, in which every running answer would stand still.
 struct PromptTokens {
     std::vector<TokenId> tokens = {};
-    std::optional<base::Tokens> surely =
+    std::optional<base::Tokens> at_least =
         {};  ///< it has at least so many, which is no less than the window; `tokens` is empty
 };
 

@@ -69,6 +69,48 @@ std::optional<Refusal> impossible(Tokens prompt, std::optional<Tokens> asked, To
     return std::nullopt;
 }
 
+/// The tokens of its prompt, or why it can never be served.
+std::expected<PromptTokens, Refusal> prompt_of(Backend& backend, const Submission& submission) {
+    const Tokens window = backend.facts().window;
+    PromptTokens read;
+    if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
+        if (auto trouble = too_many(*messages, window); !trouble.empty())
+            return std::unexpected(Refusal{kTooLong, std::move(trouble)});
+        auto conversation = backend.chat_tokens(*messages);
+        if (!conversation)
+            return std::unexpected(Refusal{
+                "chat_template", conversation.error().message + ": " + conversation.error().hint});
+        read = std::move(*conversation);
+    } else {
+        read = backend.tokenize(std::get<std::string>(submission.prompt));
+    }
+    if (read.at_least)
+        return std::unexpected(Refusal{kTooLong, no_room_in(window, *read.at_least, "at least ")});
+    return read;
+}
+
+/// As it stands in the queue.
+Sequence sequence_of(Submission submission, std::vector<TokenId> tokens, Tokens window,
+                     std::unique_ptr<TokenConstraint> constraint, std::uint64_t rank) {
+    const Tokens prompt{static_cast<std::int64_t>(tokens.size())};
+    return {.id = submission.id,
+            .rank = rank,
+            .tokens = std::move(tokens),
+            .prompt = prompt,
+            .in_kv = {},
+            .requested = submission.max_tokens,
+            .limit = submission.max_tokens.value_or(window - prompt),
+            .sampler = Sampler(submission.sampling),
+            .constraint = std::move(constraint),
+            .gate = TextGate(std::move(submission.stop)),
+            .logprobs = submission.logprobs.transform([](int top) { return TokenLogprobs(top); }),
+            .arrived = submission.arrived,
+            .priority = submission.priority,
+            .deadline = submission.deadline,
+            .on_deadline = submission.on_deadline,
+            .client = std::move(submission.client)};
+}
+
 }  // namespace
 
 Engine::Engine(Backend& backend, const EngineOptions& options)
@@ -86,32 +128,20 @@ Engine::Engine(Backend& backend, const EngineOptions& options)
 void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     AnswerNumbers numbers;
     numbers.requested_max_tokens = submission.max_tokens;
+    const SequenceId id = submission.id;
     const auto refuse = [&](Cause cause, std::string_view code, std::string detail,
                             std::optional<Duration> retry = {}) {
-        out.emplace_back(Refused{
-            submission.id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
+        out.emplace_back(
+            Refused{id, now, std::string(code), {cause, std::move(detail), numbers}, retry});
     };
+    auto read = prompt_of(backend_, submission);
+    if (!read)
+        return refuse(Cause::kRequestRejected, read.error().code, std::move(read.error().detail));
     const Tokens window = backend_.facts().window;
-    PromptTokens read;
-    if (const auto* messages = std::get_if<std::vector<answer::Message>>(&submission.prompt)) {
-        if (auto trouble = too_many(*messages, window); !trouble.empty())
-            return refuse(Cause::kRequestRejected, kTooLong, std::move(trouble));
-        auto conversation = backend_.chat_tokens(*messages);
-        if (!conversation)
-            return refuse(Cause::kRequestRejected, "chat_template",
-                          conversation.error().message + ": " + conversation.error().hint);
-        read = std::move(*conversation);
-    } else {
-        read = backend_.tokenize(std::get<std::string>(submission.prompt));
-    }
-    if (read.surely)
-        return refuse(Cause::kRequestRejected, kTooLong,
-                      no_room_in(window, *read.surely, "at least "));
-    const Tokens prompt{static_cast<std::int64_t>(read.tokens.size())};
+    const Tokens prompt{static_cast<std::int64_t>(read->tokens.size())};
     numbers.prompt_tokens = prompt;
     if (auto refusal = impossible(prompt, submission.max_tokens, window))
         return refuse(Cause::kRequestRejected, refusal->code, std::move(refusal->detail));
-
     std::unique_ptr<TokenConstraint> constraint;
     if (submission.grammar) {
         auto made = backend_.constrain(*submission.grammar);
@@ -120,29 +150,13 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
                           made.error().message + ": " + made.error().hint);
         constraint = std::move(*made);
     }
-    const Tokens limit = submission.max_tokens.value_or(window - prompt);
     ranking_.arrived(submission.client);
-    waiting_.push_back(std::make_unique<Sequence>(Sequence{
-        .id = submission.id,
-        .rank = next_rank_++,
-        .tokens = std::move(read.tokens),
-        .prompt = prompt,
-        .in_kv = {},
-        .requested = submission.max_tokens,
-        .limit = limit,
-        .sampler = Sampler(submission.sampling),
-        .constraint = std::move(constraint),
-        .gate = TextGate(std::move(submission.stop)),
-        .logprobs = submission.logprobs.transform([](int top) { return TokenLogprobs(top); }),
-        .arrived = submission.arrived,
-        .priority = submission.priority,
-        .deadline = submission.deadline,
-        .on_deadline = submission.on_deadline,
-        .client = std::move(submission.client)}));
+    waiting_.push_back(
+        std::make_unique<Sequence>(sequence_of(std::move(submission), std::move(read->tokens),
+                                               window, std::move(constraint), next_rank_++)));
     if (auto late = hold_to_target(now, *waiting_.back())) {
         numbers.ttft_estimate = waiting_.back()->ttft_estimate;
-        ranking_.ended(waiting_.back()->client);
-        waiting_.pop_back();
+        turn_away_newest();
         return refuse(Cause::kAdmissionRejected, kMissesTarget, std::move(late->detail),
                       late->retry);
     }
@@ -150,15 +164,19 @@ void Engine::submit(Instant now, Submission submission, EngineEvents& out) {
     const auto queued =
         std::ranges::count_if(waiting_, [](const Owned& s) { return !s->admitted; });
     if (std::cmp_less_equal(queued, options_.max_queue)) return;
-    ranking_.ended(waiting_.back()->client);
-    waiting_.pop_back();  // only the newest can be too much: the others were within the limit
-                          // before it came
+    // Only the newest can be too much: the others were within the limit before it came.
+    turn_away_newest();
     const Duration wait = estimate_wait(now);
     refuse(Cause::kAdmissionRejected, "queue_full",
            fmt::format("{} answers are running and {} requests are waiting, which is the limit; "
                        "about {:.0f} s until one more could wait",
                        running_.size(), queued - 1, base::to_seconds(wait)),
            wait);
+}
+
+void Engine::turn_away_newest() {
+    ranking_.ended(waiting_.back()->client);
+    waiting_.pop_back();
 }
 
 void Engine::show_prompt(Instant now, SequenceId id, std::span<const answer::Message> messages,

@@ -103,6 +103,7 @@ private:
                                                 bool idle) const;
     base::Tokens known_by_then(const Sequence& sequence) const;
     std::optional<EarlyRefusal> hold_to_target(base::Instant now, Sequence& sequence);
+    void turn_away_newest();
 
     // scheduling.cc
     void admit(base::Instant now, EngineEvents& out);

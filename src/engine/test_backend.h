@@ -63,7 +63,7 @@ public:
     int shares = 0;           ///< so often a beginning was shared
     int appends = 0;          ///< and a snapshot of the rest was put behind it
     std::optional<std::size_t>
-        surely_from;  ///< prompts of so many bytes are not read: at least half as many tokens
+        unread_from;  ///< prompts of so many bytes are not read: at least half as many tokens
     std::vector<std::size_t> rows_of_steps;
 
     std::int64_t cells() const {
@@ -76,8 +76,8 @@ public:
     const ModelFacts& facts() const override { return facts_; }
     PromptTokens tokenize(std::string_view text) const override {
         PromptTokens out;
-        if (surely_from && text.size() >= *surely_from)
-            return {.surely = base::Tokens{std::ssize(text) / 2}};
+        if (unread_from && text.size() >= *unread_from)
+            return {.at_least = base::Tokens{std::ssize(text) / 2}};
         for (const char c : text) out.tokens.push_back(static_cast<unsigned char>(c) + 1);
         return out;
     }

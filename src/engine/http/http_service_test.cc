@@ -225,7 +225,7 @@ TEST(HttpService, ALimitBeyondEveryWindowIsRefusedWithTheNumbersAndEndsNothing) 
 
 TEST(HttpService, APromptThatWasNotReadHasNoNumberOfTokensButALeast) {
     TestBackend backend(base::Tokens{32});
-    backend.surely_from = 1000;
+    backend.unread_from = 1000;
     Host host(std::move(backend));
     const auto id = host.chat("", std::string(2000, '<'));
     host.run();

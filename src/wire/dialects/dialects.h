@@ -12,10 +12,10 @@
 
 namespace fullstop::wire {
 
-/// One event of any dialect, errors included. `surely_error`: it is known to be one (SSE event or
-/// field `error`, HTTP status), so that a shape never seen before still becomes an error. False
+/// One event of any dialect, errors included. `marked_as_error`: it is known to be one (SSE event
+/// or field `error`, HTTP status), so that a shape never seen before still becomes an error. False
 /// when nothing in it was understood.
-bool read_event(JsonValue event, bool surely_error, Transcript& out);
+bool read_event(JsonValue event, bool marked_as_error, Transcript& out);
 
 // Each returns false, and changes nothing, when the event is not of its dialect.
 bool read_openai(JsonValue event, Transcript& out);     ///< chat and completions; vLLM, SGLang, LM
@@ -32,8 +32,9 @@ bool read_sglang(JsonValue event, Transcript& out);  ///< native /generate
 /// Numbers without an answer beside them: an event of usage, timings or the fullstop object alone.
 bool read_loose_numbers(JsonValue event, Transcript& out);
 
-/// The error an event holds, in any of the known shapes; with `surely` also in an unknown one.
-std::optional<answer::ServerError> error_of(JsonValue event, bool surely);
+/// The error an event holds, in any of the known shapes; with `marked_as_error` also in an unknown
+/// one.
+std::optional<answer::ServerError> error_of(JsonValue event, bool marked_as_error);
 
 // Members that several servers share.
 void read_usage(JsonValue usage, answer::Record& out);      ///< OpenAI `usage` with details

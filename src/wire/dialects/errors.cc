@@ -53,7 +53,7 @@ answer::ServerError read_error(JsonValue object) {
 
 }  // namespace
 
-std::optional<answer::ServerError> error_of(JsonValue event, bool surely) {
+std::optional<answer::ServerError> error_of(JsonValue event, bool marked_as_error) {
     if (const JsonValue error = event["error"]; error.is_object() || error.is_array()) {
         answer::ServerError read = read_error(error);
         if (!read.status) read.status = status_in(event);
@@ -71,7 +71,7 @@ std::optional<answer::ServerError> error_of(JsonValue event, bool surely) {
     const bool bare =
         event["message"].is_string() &&
         (event["code"].present() || event["type"].present() || event["status"].present());
-    if (detail || bare || surely) return read_error(event);
+    if (detail || bare || marked_as_error) return read_error(event);
     return std::nullopt;
 }
 

@@ -158,7 +158,7 @@ engine::PromptTokens text_tokens(const Tokenizer& tokenizer, std::string_view te
                                  base::Tokens window) {
     const base::Tokens least = tokenizer.least_tokens(text);
     return least < window ? engine::PromptTokens{.tokens = tokenizer.tokenize(text)}
-                          : engine::PromptTokens{.surely = least};
+                          : engine::PromptTokens{.at_least = least};
 }
 
 base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const Tokenizer& tokenizer,
@@ -170,12 +170,12 @@ base::Result<engine::PromptTokens> chat_tokens(const ChatTemplate& form, const T
     for (const answer::Message& message : messages)
         if (message.role != "assistant" || !message.content.contains("think>"))
             said += tokenizer.least_tokens(trimmed(message.content));
-    if (said >= window) return engine::PromptTokens{.surely = said};
+    if (said >= window) return engine::PromptTokens{.at_least = said};
     const auto parts = form.render(messages);
     if (!parts) return std::unexpected(parts.error());
     const std::string text = joined(*parts);
     if (const base::Tokens least = tokenizer.least_tokens(text); least >= window)
-        return engine::PromptTokens{.surely = least};
+        return engine::PromptTokens{.at_least = least};
     std::string_view control;
     for (const answer::Message& message : messages)
         if (control.empty()) control = tokenizer.control_in(message.content);

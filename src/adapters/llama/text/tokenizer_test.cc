@@ -233,12 +233,12 @@ TEST(Tokenizer, WhatSurelyFillsTheWindowIsNotRead) {
     const auto least = tokenizer.least_tokens(text);
     const auto raw = text_tokens(tokenizer, text, least);
     EXPECT_TRUE(raw.tokens.empty());
-    EXPECT_EQ(raw.surely, least);
-    EXPECT_FALSE(text_tokens(tokenizer, text, least + base::Tokens{1}).surely);
+    EXPECT_EQ(raw.at_least, least);
+    EXPECT_FALSE(text_tokens(tokenizer, text, least + base::Tokens{1}).at_least);
     const auto talk =
         chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", text}}, least).value();
     EXPECT_TRUE(talk.tokens.empty());
-    EXPECT_GE(talk.surely, least);
+    EXPECT_GE(talk.at_least, least);
     const ChatTemplate refuses =
         ChatTemplate::parse("{{ raise_exception('it was run') }}", {"", false}, {"", false})
             .value();
@@ -254,7 +254,7 @@ TEST(Tokenizer, WhatSurelyFillsTheWindowIsNotRead) {
     EXPECT_FALSE(
         chat_tokens(form, tokenizer, std::vector<answer::Message>{{"user", "hello"}}, least)
             .value()
-            .surely);
+            .at_least);
 }
 
 }  // namespace
