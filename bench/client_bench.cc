@@ -4,8 +4,8 @@
 // user space, idle and beside a process that burns the same core. Prints one JSON document a line.
 // CPU figures hold on a busy machine too; errors are the machine's as much as ours.
 //
-//   client_bench MOCK_SSE_SERVER [--streams 8] [--paced-events 300] [--bulk-events 20000] [--gap-ms
-//   10]
+//   client_bench MOCK_SSE_SERVER [--streams 8] [--paced-events 300] [--bulk-events 20000]
+//                [--gap-ms 10]
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>

@@ -4,10 +4,9 @@
 // Backend and Engine in one thread. Prints one JSON document a line; bench/engine.py runs it beside
 // llama-batched-bench of the same source.
 //
-//   engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--load-invariant on|off]
-//   [--threads 2]
-//                [--batches 1,2,4,8|none] [--prompt 128] [--tokens 128] [--long-prompt 900]
-//                [--itl-target MS] [--loads 0]
+//   engine_bench MODEL [--layout streams|unified] [--kv-type q8_0|f16] [--threads 2]
+//                [--load-invariant on|off] [--batches 1,2,4,8|none] [--prompt 128] [--tokens 128]
+//                [--long-prompt 900] [--itl-target MS] [--loads 0]
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -4,8 +4,9 @@
 // events, its finish reason, [DONE] and the last chunk came, in framing that holds. Prints one JSON
 // object. One epoll loop; ask sched_setscheduler for it from outside (chrt).
 //
-//   sse_load --port P --users N --seconds S --events E [--spread-us U] [--core C]    U: the users'
-//   first requests are spread over it
+//   sse_load --port P --users N --seconds S --events E [--spread-us U] [--core C]
+//
+// U: the users' first requests are spread over it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

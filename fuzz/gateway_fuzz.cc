@@ -1,15 +1,20 @@
 // What clients and servers send through `fullstop gateway`: requests in any form, answers that
 // come, break, repeat and never end, while time passes and the configuration changes.
 //
-//   %p upstreams=3 continuation output     the configuration (gateway_world.cc); a later one comes
-//   in the middle %q0 POST /v1/completions\n\n{...}     client 0 sends a request;   %Q0 bytes;  %l0
-//   leaves;  %g0 / %G0 lags, no longer %c0  %n0  %f0  %r0                     the upstream of its
-//   attempt is connected, refuses, closes, resets %H0 HTTP/1.1 200 OK\nname: value      and says a
-//   head;  %B0 bytes;  %b0 a chunk;  %e0 an event in a chunk;  %z0 the last chunk %h0  %w0  %T0 %R0
-//   ,"x":1              a stream's head; a whole stream; its prompt; an event that repeats what it
-//   was sent %k1 slots=2 continues  %o1 waiting=3   upstream 1 tells what it is, how it is;  %s0
-//   grants, 1 refuses, 2 loses: the store answers %t0 s=5  %d                             5 s pass;
-//   it drains
+//   %p upstreams=3 continuation output  the configuration (gateway_world.cc); a later one comes in
+//                                       the middle
+//   %q0 POST /v1/completions\n\n{...}   client 0 sends a request
+//   %Q0 bytes  %l0  %g0 / %G0           it sends bytes; it leaves; it lags, no longer
+//   %c0  %n0  %f0  %r0                  the upstream of its attempt is connected, refuses, closes,
+//                                       resets
+//   %H0 HTTP/1.1 200 OK\nname: value    and says a head
+//   %B0 bytes  %b0  %e0  %z0            bytes; a chunk; an event in a chunk; the last chunk
+//   %h0  %w0  %T0  %R0 ,"x":1           a stream's head; a whole stream; its prompt; an event that
+//                                       repeats what it was sent
+//   %k1 slots=2 continues               upstream 1 tells what it is
+//   %o1 waiting=3                       and how it is
+//   %s0                                 the store answers: 0 grants, 1 refuses, 2 loses
+//   %t0 s=5  %d                         5 s pass; it drains
 #include <boost/json.hpp>
 #include <string>
 

@@ -5,9 +5,10 @@
 //   %p window=128 sequences=4 pool=256 queue=8 keys   how it is set up; the first step
 //   %q0 POST /v1/completions\n\n{...}                 client 0 sends a request
 //   %Q0 ...                                           client 0 sends bytes
-//   %s0 n=20    %t0 s=5    %l0    %d0                 20 steps of the engine; 5 s pass; client 0
-//   leaves; it drains %f0  %r0  %m0                                     the next computation finds
-//   no room; restoring fails; logits are no numbers
+//   %s0 n=20  %t0 s=5  %l0  %d0                       20 steps of the engine; 5 s pass; client 0
+//                                                     leaves; it drains
+//   %f0  %r0  %m0                                     the next computation finds no room; restoring
+//                                                     fails; logits are no numbers
 #include <gtest/gtest.h>
 
 #include <algorithm>

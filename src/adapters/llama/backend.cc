@@ -1,14 +1,12 @@
 // Why batches are built as they are (layout streams, flash attention on, q8_0 KV; checked by
 // backend_test.cc):
 // - On some CPUs libllama picks other kernels for one row than for several, and for one output than
-// for several. Where a
-//   check at the start sees a difference, no pass has fewer than two of either: a lone next token
-//   is computed beside a padding row (which can halve the speed of a single user), a prompt asks
-//   for its last two outputs.
+//   for several. Where a check at the start sees a difference, no pass has fewer than two of
+//   either: a lone next token is computed beside a padding row (which can halve the speed of a
+//   single user), a prompt asks for its last two outputs.
 // - A pass over several streams needs equal row counts and neighbouring ids. So each prompt piece
-// is a pass of its own,
-//   all next tokens together are another, and a hole between their ids is filled with a padding
-//   row.
+//   is a pass of its own, all next tokens together are another, and a hole between their ids is
+//   filled with a padding row.
 // Padding rows are removed from KV after the pass.
 #include "adapters/llama/backend.h"
 

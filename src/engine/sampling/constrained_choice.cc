@@ -6,18 +6,16 @@
 // about first. (To draw from the cut distribution of all tokens, and from that of the allowed ones
 // only when the token is refused, would be a mixture of two.)
 // - Temperature 0: the most probable ones are asked about in their order; the first that is allowed
-// is it.
+//   is it.
 // - Otherwise tokens are drawn without putting back. Such an order is that of independent
-// exponential clocks whose rates are the
-//   weights, so the first one in it that is allowed and within the cuts comes as often as its share
-//   among those.
+//   exponential clocks whose rates are the weights, so the first one in it that is allowed and
+//   within the cuts comes as often as its share among those.
 // - Whether a token is within the cuts depends on which tokens above it are allowed, and on the sum
-// of all that are. The most
-//   probable ones are asked about until what is unknown of the others makes no difference to this
-//   token.
+//   of all that are. The most probable ones are asked about until what is unknown of the others
+//   makes no difference to this token.
 // - Where that takes long, all are asked about. Tokens below e^-30 of the most probable one are
-// never drawn in the ways before
-//   that, as without a constraint; among all they count when nothing above them is allowed.
+//   never drawn in the ways before that, as without a constraint; among all they count when nothing
+//   above them is allowed.
 #include <algorithm>
 #include <array>
 #include <cmath>

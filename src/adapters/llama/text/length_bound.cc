@@ -1,13 +1,14 @@
 // Which tokenizers keep every byte (libllama's sources, llama-vocab.cpp):
 // - Sentence pieces: blanks become U+2581 and one may be put in front, which only adds; what is no
-// piece becomes byte tokens.
+//   piece becomes byte tokens.
 // - Byte pairs: all bytes lie in tokens if each byte has one of its own; one that has not is
-// dropped, and counts nothing here.
-//   Bytes that are no UTF-8 become U+FFFD, so nothing is claimed of such a text.
+//   dropped, and counts nothing here. Bytes that are no UTF-8 become U+FFFD, so nothing is claimed
+//   of such a text.
 // - Word pieces and unigrams fold white space and accents and make one unknown token of a whole
-// word: nothing is claimed. Control tokens cover their own text, recognised or not. Some also take
-// the white space beside them. A blank counts as one byte. U+2581 in a text is either such a blank
-// or three bytes, whichever costs less.
+//   word: nothing is claimed.
+// Control tokens cover their own text, recognised or not. Some also take the white space beside
+// them. A blank counts as one byte. U+2581 in a text is either such a blank or three bytes,
+// whichever costs less.
 #include "adapters/llama/text/length_bound.h"
 
 #include <algorithm>
