@@ -96,7 +96,7 @@ engine::TestBackend model_of(std::string_view setup) {
         pool > 0 ? std::optional(std::max(window, base::Tokens{std::min(pool, 2048L) / 16 * 16}))
                  : std::nullopt);
     if (setup.find("long") != std::string_view::npos)
-        out.surely_from = static_cast<std::size_t>(window.count) * 2;
+        out.unread_from = static_cast<std::size_t>(window.count) * 2;
     return out;
 }
 
