@@ -116,8 +116,8 @@ void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string 
     }
     const Work& asked = at->second.exchange->work();
     const auto users = static_cast<std::int64_t>(queue_.size()) + upstreams_.running() + 1;
-    if (const auto limit = output_limit(policy.output, users,
-                                        asked.surely_limited ? asked.max_tokens : std::nullopt)) {
+    if (const auto limit = output_limit(
+            policy.output, users, asked.limited_everywhere ? asked.max_tokens : std::nullopt)) {
         at->second.exchange->limit_output(*limit);
         metrics_.limited();
     }

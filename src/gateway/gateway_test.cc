@@ -93,16 +93,6 @@ TEST(Gateway, AnUpstreamThatAnnouncesItsOwnLimitIsBelieved) {
                                       Not(HasSubstr("Fullstop-Effective-Max-Tokens: 64"))));
 }
 
-TEST(Gateway, ALimitIsFoundInEachDialectsSpelling) {
-    EXPECT_EQ(requested_max_tokens(R"({"max_tokens":5})"), 5);
-    EXPECT_EQ(requested_max_tokens(R"({"n_predict":6})"), 6);
-    EXPECT_EQ(requested_max_tokens(R"({"options":{"num_predict":7}})"), 7);
-    EXPECT_EQ(requested_max_tokens(R"({"parameters":{"max_new_tokens":8}})"), 8);
-    EXPECT_EQ(requested_max_tokens(R"({"n_predict":-1})"), std::nullopt);
-    EXPECT_EQ(requested_max_tokens("not json"), std::nullopt);
-    EXPECT_EQ(requested_max_tokens(""), std::nullopt);
-}
-
 TEST(Gateway, ABodyThatOnlyItsCloseEndsStaysAsAmbiguousAsItWas) {
     Bench bench;
     bench.request(bench.get("/index.html"));

@@ -37,7 +37,7 @@ TEST(OutputLimit, WithMoreUsersTheLowerStepHoldsButNeverBelowTheFloor) {
 /// As the gateway does it.
 std::string lowered(const std::string& body, const std::string& path, std::int64_t most) {
     const auto read = read_body(body);
-    return read ? with_max_tokens(body, path, read->limits, most) : read.error().words;
+    return read ? with_max_tokens(body, path, read->limits, most) : read.error().message;
 }
 
 constexpr const char* kChat = "/v1/chat/completions";
@@ -74,8 +74,8 @@ TEST(OutputLimit, ALimitThatStandsTwiceIsRefused) {
         const auto read = read_body(body);
         ASSERT_FALSE(read) << body;
         EXPECT_FALSE(read.error().no_json);
-        EXPECT_NE(read.error().words.find("more than once"), std::string::npos)
-            << read.error().words;
+        EXPECT_NE(read.error().message.find("more than once"), std::string::npos)
+            << read.error().message;
     }
     EXPECT_FALSE(read_body(R"({"max_tokens":[5000]})"));
     EXPECT_TRUE(read_body(R"({"stop":1,"stop":2,"options":{"seed":1,"seed":1}})"))
@@ -122,7 +122,7 @@ TEST(OutputLimit, ALimitInAnotherDialectIsNone) {
              R"({"parameters":{"max_new_tokens":50},"sampling_params":{"max_new_tokens":50}})"}}) {
         const auto read = read_body(row.body);
         ASSERT_TRUE(read) << row.body;
-        EXPECT_FALSE(read->surely_limited(row.path)) << row.path << row.body;
+        EXPECT_FALSE(read->limits.limit_everywhere(row.path)) << row.path << row.body;
         EXPECT_EQ(lowered(row.body, row.path, 50), row.sent) << row.path;
     }
     EXPECT_EQ(no_place_for_limit("/generate",
@@ -161,8 +161,8 @@ RC_GTEST_PROP(OutputLimitProperty, AnyBodyStaysTheSameButForTheLimit, ()) {
     if (!read) return;
     const std::string changed = with_max_tokens(text, kChat, read->limits, 77);
     json::object after = json::parse(changed).as_object();
-    RC_ASSERT(read_body(changed)->surely_limited(kChat));
-    RC_ASSERT(*read_body(changed)->max_tokens(kChat) <= 77);
+    RC_ASSERT(read_body(changed)->limits.limit_everywhere(kChat));
+    RC_ASSERT(*read_body(changed)->limits.max_tokens(kChat) <= 77);
     for (const auto& [name, value] : body)
         if (name != "max_tokens" && name != "max_completion_tokens")
             RC_ASSERT(after.at(name) == value);

@@ -11,44 +11,12 @@
 
 #include "base/assert.h"
 #include "gateway/limits.h"
-#include "gateway/request/request_head.h"
+#include "gateway/request/stated_limits.h"
 #include "wire/http/response_text.h"
 #include "wire/limits.h"
 
 namespace fullstop::gateway {
 namespace {
-
-/// Members of a request that ask for more than text, or for text of a form whose state would be
-/// lost with the server.
-constexpr std::array<std::string_view, 8> kMoreThanText = {
-    "tools", "functions", "grammar", "json_schema",
-    "audio", "logprobs",  "echo",    "continue_final_message"};
-
-bool asks_for_nothing(const boost::json::value* value) {
-    if (value == nullptr || value->is_null()) return true;
-    if (value->is_bool()) return !value->get_bool();
-    return (value->is_array() && value->get_array().empty()) ||
-           (value->is_string() && value->get_string().empty());
-}
-
-bool is_text(const boost::json::value* value, std::string_view text) {
-    return value != nullptr && value->is_string() && value->get_string() == text;
-}
-
-bool plain_chat(const boost::json::object& body) {
-    const auto* messages = body.if_contains("messages");
-    if (messages == nullptr || !messages->is_array() || messages->get_array().empty()) return false;
-    const auto& last = messages->get_array().back();
-    if (!last.is_object() || is_text(last.get_object().if_contains("role"), "assistant"))
-        return false;
-    if (const auto* n = body.if_contains("n"); !asks_for_nothing(n) && *n != 1) return false;
-    if (const auto* format = body.if_contains("response_format"); !asks_for_nothing(format))
-        if (!format->is_object() || !is_text(format->get_object().if_contains("type"), "text"))
-            return false;
-    return std::ranges::all_of(kMoreThanText, [&](std::string_view name) {
-        return asks_for_nothing(body.if_contains(name));
-    });
-}
 
 /// Length of the first event with its empty line; 0: it has not ended.
 std::size_t event_length(std::string_view bytes) {
@@ -113,16 +81,11 @@ void lower_limits(boost::json::object& body, std::int64_t by) {
 
 }  // namespace
 
-std::unique_ptr<Continuation> Continuation::of(const net::ServiceRequest& request,
-                                               const Work& work) {
-    if (!work.answer || !work.sse || !work.path.ends_with("/chat/completions") ||
-        request.body.size() > kMaxContinuedRequestBytes)
-        return nullptr;
-    boost::system::error_code error;
-    boost::json::monotonic_resource memory;
-    const boost::json::value body = boost::json::parse(request.body, error, &memory);
-    if (error || !body.is_object() || !plain_chat(body.get_object())) return nullptr;
-    return std::unique_ptr<Continuation>(new Continuation(request.body));
+std::unique_ptr<Continuation> Continuation::of(const Work& work, const std::string& body,
+                                               std::optional<std::int64_t> max_tokens) {
+    if (!work.plain_chat || body.size() > kMaxContinuedRequestBytes) return nullptr;
+    if (max_tokens == kMostTokens) max_tokens.reset();  // it limits nothing
+    return std::unique_ptr<Continuation>(new Continuation(body, max_tokens));
 }
 
 std::string Continuation::pass(std::string_view body) {
@@ -192,7 +155,7 @@ bool Continuation::take_out_repetition(std::string_view content, std::string_vie
         const auto event = with_content(data, rest);
         if (!event) {
             failure_ =
-                "the first words of the server that was to write the rest cannot be read without "
+                "the first event of the server that continues the answer cannot be read without "
                 "doubt";
             return true;
         }
@@ -206,8 +169,7 @@ bool Continuation::take_out_repetition(std::string_view content, std::string_vie
     const auto alike = std::ranges::mismatch(repetition_, content).in1 - repetition_.begin();
     repetition_.clear();
     if (begins_ && std::cmp_less(alike, kLeastContinuedBytes)) return false;
-    failure_ =
-        "the server that was to write the rest repeats what was delivered otherwise than it was";
+    failure_ = "the server that continues the answer repeats the delivered text with differences";
     return true;
 }
 
@@ -220,16 +182,19 @@ std::optional<std::string> Continuation::obstacle() const {
         return "it ended inside a character";
     if (const auto left = tokens_left(); left && *left < 1)
         return "it had reached its limit on tokens";
+    if (!with_delivered()) return "its request cannot be read without doubt";
     return std::nullopt;
 }
 
 std::optional<std::int64_t> Continuation::tokens_left() const {
-    const auto limit = requested_max_tokens(body_);
-    return limit ? std::optional(*limit - tokens_) : std::nullopt;
+    return max_tokens_ ? std::optional(*max_tokens_ - tokens_) : std::nullopt;
 }
 
 std::string Continuation::template_question() const {
-    return boost::json::serialize(boost::json::object{{"messages", with_delivered()["messages"]}});
+    auto body = with_delivered();
+    FULLSTOP_ASSERT(body, "obstacle() has read the same text");
+    return boost::json::serialize(
+        boost::json::object{{"messages", std::move((*body)["messages"])}});
 }
 
 bool Continuation::template_holds(std::string_view reply_body) const {
@@ -244,19 +209,22 @@ void Continuation::begin_next() {
     failure_.clear();
 }
 
-boost::json::object Continuation::with_delivered() const {
+/// Absent when this stricter reader cannot read it: half a surrogate pair.
+std::optional<boost::json::object> Continuation::with_delivered() const {
     boost::system::error_code error;
-    boost::json::value body = boost::json::parse(body_, error);
-    FULLSTOP_ASSERT(!error && body.is_object(), "of() has read the same text");
-    body.get_object()["messages"].as_array().push_back(
-        boost::json::object{{"role", "assistant"}, {"content", text_}});
+    boost::json::value body =
+        boost::json::parse(body_, error, {}, {.max_depth = kMaxRequestDepth + 1});
+    boost::json::value* messages = error ? nullptr : member(&body, "messages");
+    if (messages == nullptr || !messages->is_array()) return std::nullopt;
+    messages->get_array().push_back(boost::json::object{{"role", "assistant"}, {"content", text_}});
     return std::move(body.get_object());
 }
 
 std::string Continuation::request_body() const {
-    boost::json::object body = with_delivered();
-    lower_limits(body, tokens_);
-    return boost::json::serialize(body);
+    auto body = with_delivered();
+    FULLSTOP_ASSERT(body, "obstacle() has read the same text");
+    lower_limits(*body, tokens_);
+    return boost::json::serialize(*body);
 }
 
 }  // namespace fullstop::gateway

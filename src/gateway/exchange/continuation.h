@@ -14,17 +14,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gateway/request/work.h"
-#include "net/service.h"
 #include "wire/json/json.h"
 
 namespace fullstop::gateway {
 
 class Continuation {
 public:
-    /// Null: an answer to this request could not be continued faithfully.
-    static std::unique_ptr<Continuation> of(const net::ServiceRequest& request, const Work& work);
+    /// Null: an answer to this request could not be continued faithfully. `body` and `max_tokens`
+    /// as the server gets them.
+    static std::unique_ptr<Continuation> of(const Work& work, const std::string& body,
+                                            std::optional<std::int64_t> max_tokens);
 
     /// Bytes of a stream's body in, what goes on to the client out: whole events, without what was
     /// delivered before.
@@ -51,13 +53,15 @@ public:
     std::size_t delivered_bytes() const { return text_.size(); }
 
 private:
-    explicit Continuation(std::string body) : body_(std::move(body)) {}
+    Continuation(std::string body, std::optional<std::int64_t> max_tokens)
+        : body_(std::move(body)), max_tokens_(max_tokens) {}
     void event(std::string_view bytes, std::string& out);
     void read(std::string_view data, std::string_view bytes, std::string& out);
     bool take_out_repetition(std::string_view content, std::string_view data, std::string& out);
-    boost::json::object with_delivered() const;
+    std::optional<boost::json::object> with_delivered() const;
 
-    std::string body_;        ///< of the client's request
+    std::string body_;  ///< of the client's request
+    std::optional<std::int64_t> max_tokens_;
     std::string held_;        ///< the beginning of an event
     std::string text_;        ///< delivered so far
     std::string repetition_;  ///< what the next server may still repeat

@@ -127,7 +127,7 @@ TEST_F(Continued, TheRestComesFromAnotherServerBehindADeclaredSeam) {
     EXPECT_EQ(crowd.records.front().text_events, 5);
 }
 
-/// `limit` as the first server got it, and what the second one is to get.
+/// Each limit as the first server got it, and as the second one is to get it.
 TEST_F(Continued, WhatIsNoNumberOfTokensStaysAsItWas) {
     know();
     const std::vector<std::pair<std::string, std::string>> limits = {
@@ -178,6 +178,16 @@ TEST_F(Continued, FirstWordsThatCannotBeReadWithoutDoubtAreACut) {
         expect_cut(id, "cannot be read without doubt");
         crowd.pass(std::chrono::minutes(5));
     }
+    EXPECT_THAT(crowd.page("/metrics"), HasSubstr("fullstop_gateway_faults_total 0\n"));
+}
+
+TEST_F(Continued, ARequestThatCannotBeWrittenAnewEndsAsItsServerLeftIt) {
+    know();
+    const auto id =
+        begin(R"({"messages":[{"role":"user","content":"x"}],"stream":true,"stop":"\ud83d"})");
+    crowd.fail(id);
+    expect_cut(id, "\"fullstop\"");
+    EXPECT_EQ(crowd[id].attempts, 1);
     EXPECT_THAT(crowd.page("/metrics"), HasSubstr("fullstop_gateway_faults_total 0\n"));
 }
 
@@ -286,8 +296,9 @@ TEST_F(Continued, ARepetitionThatDiffersIsNotPassedOnAsText) {
                                       word(" sleep.")));
     ASSERT_TRUE(crowd.over(id));
     EXPECT_EQ(text_of(id), kText);
-    EXPECT_THAT(crowd[id].seen.body(),
-                AllOf(HasSubstr("otherwise than it was"), Not(HasSubstr("[DONE]"))));
+    EXPECT_THAT(
+        crowd[id].seen.body(),
+        AllOf(HasSubstr("repeats the delivered text with differences"), Not(HasSubstr("[DONE]"))));
 }
 
 TEST_F(Continued, OnlyPlainTextIsContinued) {

@@ -28,24 +28,6 @@ wire::StreamEnd::Kind as_stream_end(Stop stop) {
 
 }  // namespace
 
-std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact) {
-    if (!fact) return std::nullopt;
-    return (*fact).count;
-}
-
-std::int64_t Exchange::used_tokens() const {
-    std::int64_t before = 0;
-    for (const answer::Record& part : parts_.ended) before += part.text_events;
-    const answer::Record& last = record();
-    const std::int64_t estimate =
-        last.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
-    const auto bounded = [](std::int64_t tokens) {
-        return std::clamp<std::int64_t>(tokens, 0, kMostTokens);
-    };  // a server may report any number
-    return bounded(reported(last.prompt_tokens).value_or(estimate)) +
-           bounded(reported(last.output_tokens).value_or(last.text_events));
-}
-
 void Exchange::over_with(End end) {
     end_ = std::move(end);
     state_ = State::kOver;
@@ -234,23 +216,6 @@ void Exchange::fail_before_head(End end, int status, std::string& out, const wir
     client_.respond(status, error_body(end, numbers(), client_.shape()), std::move(headers), out);
     end.whole = true;  // this response is the gateway's own, and complete
     over_with(std::move(end));
-}
-
-AnswerNumbers Exchange::numbers() const {
-    AnswerNumbers out{.request_id = request_id_,
-                      .requested_max_tokens = work_.max_tokens,
-                      .effective_max_tokens = max_tokens(),
-                      .prompt_tokens = reported(record().prompt_tokens),
-                      .cached_tokens = reported(record().cached_tokens),
-                      .output_tokens = reported(record().output_tokens)};
-    if (work_.answer) out.queue_ms = base::to_ms(queued(now_));
-    const answer::Record& first = parts_.ended.empty() ? record() : parts_.ended.front();
-    if (first.timeline.first_token) out.ttft_ms = base::to_ms(*first.timeline.first_token);
-    if (cut_by_)
-        out.deadline_ms = base::to_ms(cut_by_->allowed);
-    else if (total_)
-        out.deadline_ms = base::to_ms(*total_);
-    return out;
 }
 
 }  // namespace fullstop::gateway

@@ -1,8 +1,9 @@
-// An exchange as the record of one answer seen from the middle: what was asked, when each thing
-// happened, how it ended. Text and gaps are not in it: the gateway keeps neither.
-#include <array>
+// An exchange in numbers: its tokens, what its client is told of it, and the record of one answer
+// seen from the middle. Text and gaps are not in it: the gateway keeps neither.
+#include <algorithm>
 
 #include "gateway/exchange/exchange.h"
+#include "gateway/limits.h"
 
 namespace fullstop::gateway {
 namespace {
@@ -33,6 +34,41 @@ void begin_with(answer::Record& out, const std::vector<answer::Record>& parts, s
 }
 
 }  // namespace
+
+std::optional<std::int64_t> reported(const answer::Fact<base::Tokens>& fact) {
+    if (!fact) return std::nullopt;
+    return (*fact).count;
+}
+
+std::int64_t Exchange::used_tokens() const {
+    std::int64_t before = 0;
+    for (const answer::Record& part : parts_.ended) before += part.text_events;
+    const answer::Record& last = record();
+    const std::int64_t estimate =
+        last.text_events + before > 0 ? prompt_tokens(work_, kFirstTokensPerByte) + before : 0;
+    const auto bounded = [](std::int64_t tokens) {
+        return std::clamp<std::int64_t>(tokens, 0, kMostTokens);
+    };  // a server may report any number
+    return bounded(reported(last.prompt_tokens).value_or(estimate)) +
+           bounded(reported(last.output_tokens).value_or(last.text_events));
+}
+
+AnswerNumbers Exchange::numbers() const {
+    AnswerNumbers out{.request_id = request_id_,
+                      .requested_max_tokens = work_.max_tokens,
+                      .effective_max_tokens = max_tokens(),
+                      .prompt_tokens = reported(record().prompt_tokens),
+                      .cached_tokens = reported(record().cached_tokens),
+                      .output_tokens = reported(record().output_tokens)};
+    if (work_.answer) out.queue_ms = base::to_ms(queued(now_));
+    const answer::Record& first = parts_.ended.empty() ? record() : parts_.ended.front();
+    if (first.timeline.first_token) out.ttft_ms = base::to_ms(*first.timeline.first_token);
+    if (cut_by_)
+        out.deadline_ms = base::to_ms(cut_by_->allowed);
+    else if (total_)
+        out.deadline_ms = base::to_ms(*total_);
+    return out;
+}
 
 answer::Record Exchange::as_record(base::Instant origin, base::Instant now,
                                    const std::optional<End>& end) const {

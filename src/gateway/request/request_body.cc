@@ -12,7 +12,7 @@
 
 #include "base/utf8.h"
 #include "gateway/limits.h"
-#include "gateway/request/request_head.h"
+#include "gateway/request/plain_chat.h"
 #include "wire/json/json_walk.h"
 
 namespace fullstop::gateway {
@@ -67,6 +67,7 @@ public:
             above_[depth] = {value.key, value.depth > 0 ? above_[depth - 1].elements++ : 0, 0};
         if (depth == 0 && value.kind == Kind::kObject)
             body.limits.objects.push_back({.name = "", .from = value.from, .object = true});
+        if (depth >= 1) chat_.hear(value, above_[1].key);
         if (depth == 1) hear_member(value);
         if (depth == 2) hear_second(value);
         if (depth >= 1 && !one_of(kPromptMembers, above_[1].key).empty()) hear_prompt(value);
@@ -78,6 +79,7 @@ public:
     void finish() {
         body.answers = std::min(body.answers * std::max<std::int64_t>(1, prompts_), kMostAnswers);
         if (body.prefix.empty()) body.prefix = system_.empty() ? prompt_ : system_;
+        body.plain_chat = chat_.plain();
     }
 
 private:
@@ -202,66 +204,12 @@ private:
     };
     std::array<Above, 6> above_{};
     std::set<std::pair<std::string_view, std::string_view>> seen_;  ///< object and member
+    PlainChat chat_;
     std::int64_t prompts_ = 0;
     std::string system_, prompt_;
 };
 
-bool ends_with_any(std::string_view path, std::initializer_list<std::string_view> ends) {
-    return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
-}
-
 }  // namespace
-
-const StatedLimits::Limit* StatedLimits::find(std::string_view object,
-                                              std::string_view name) const {
-    const auto found = std::ranges::find_if(
-        limits, [&](const Limit& each) { return each.object == object && each.name == name; });
-    return found == limits.end() ? nullptr : &*found;
-}
-
-const StatedLimits::Object* StatedLimits::find(std::string_view object) const {
-    const auto found = std::ranges::find(objects, object, &Object::name);
-    return found == objects.end() ? nullptr : &*found;
-}
-
-std::vector<LimitPlace> limit_places(std::string_view path, const StatedLimits& limits) {
-    if (ends_with_any(path, {"/api/chat", "/api/generate"})) return {{"options", "num_predict"}};
-    if (ends_with_any(path, {"/api/v1/generate", "/api/latest/generate", "/generate/stream"}))
-        return {{"", "max_length"}};  // KoboldCpp
-    if (ends_with_any(path, {"/generate_stream", "/generate"})) {
-        std::vector<LimitPlace> out = {{"parameters", "max_new_tokens"}};
-        if (limits.sglang) out.push_back({"sampling_params", "max_new_tokens"});
-        return out;
-    }
-    if (path.ends_with("/responses")) return {{"", "max_output_tokens"}};
-    if (path.ends_with("/chat/completions"))
-        return {{"", "max_tokens", "max_completion_tokens"}};  // some refuse both at once
-    if (ends_with_any(path, {"/completions", "/messages"})) return {{"", "max_tokens"}};
-    return {{"", "n_predict"}};
-}
-
-std::optional<std::int64_t> RequestBody::max_tokens(std::string_view path) const {
-    const std::vector<LimitPlace> places = limit_places(path, limits);
-    std::optional<std::int64_t> most;
-    for (const StatedLimits::Limit& limit : limits.limits) {
-        if (limit.null ||
-            std::ranges::find(places, limit.object, &LimitPlace::object) == places.end())
-            continue;
-        if (!limit.tokens) return std::nullopt;  // "no limit", in some reader's eyes
-        most = std::max(most.value_or(0), *limit.tokens);
-    }
-    return most;
-}
-
-bool RequestBody::surely_limited(std::string_view path) const {
-    const auto holds = [](const StatedLimits::Limit* limit) {
-        return limit != nullptr && limit->tokens;
-    };
-    return std::ranges::all_of(limit_places(path, limits), [&](const LimitPlace& place) {
-        return holds(limits.find(place.object, place.name)) ||
-               holds(limits.find(place.object, place.or_name));
-    });
-}
 
 std::expected<RequestBody, UnreadBody> read_body(std::string_view text) {
     Reading reading;
@@ -270,23 +218,23 @@ std::expected<RequestBody, UnreadBody> read_body(std::string_view text) {
     switch (end) {
         case wire::WalkEnd::kTooManyValues:
             return std::unexpected(
-                UnreadBody{.words = fmt::format("the body holds more than {} JSON values",
-                                                kMaxRequestValues)});
+                UnreadBody{.message = fmt::format("the body holds more than {} JSON values",
+                                                  kMaxRequestValues)});
         case wire::WalkEnd::kTooDeep:
             return std::unexpected(
-                UnreadBody{.words = fmt::format("the body nests more than {} arrays and objects",
-                                                kMaxRequestDepth)});
+                UnreadBody{.message = fmt::format("the body nests more than {} arrays and objects",
+                                                  kMaxRequestDepth)});
         case wire::WalkEnd::kNoJson: break;
         case wire::WalkEnd::kWhole:
             if (reading.body.limits.objects.empty()) break;
             if (!reading.problem.empty())
-                return std::unexpected(UnreadBody{.words = std::move(reading.problem)});
+                return std::unexpected(UnreadBody{.message = std::move(reading.problem)});
             reading.finish();
             return std::move(reading.body);
     }
     return std::unexpected(UnreadBody{
         .no_json = true,
-        .words =
+        .message =
             "the body is no JSON object (RFC 8259: UTF-8, no mark before it, nothing behind it)"});
 }
 

@@ -1,13 +1,9 @@
-// Plain string building over the host's parsed request; JSON is looked into only for the token
-// limit.
+// Plain string building over the host's parsed request; nothing here looks into the body.
 #include "gateway/request/request_head.h"
 
 #include <algorithm>
 #include <array>
 #include <span>
-
-#include "gateway/limits.h"
-#include "wire/json/json.h"
 
 namespace fullstop::gateway {
 namespace {
@@ -55,12 +51,6 @@ bool ends_with_one_of(std::string_view path, std::span<const std::string_view> e
     return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
 }
 
-std::optional<std::int64_t> limit_in(wire::JsonValue object) {
-    for (const auto* name : kLimitMembers)
-        if (const auto value = object[name].integer(); value && *value > 0) return value;
-    return std::nullopt;
-}
-
 }  // namespace
 
 bool is_hop_by_hop(std::string_view name, std::string_view connection) {
@@ -75,18 +65,6 @@ bool is_hop_by_hop(std::string_view name, std::string_view connection) {
         from = end + 1;
     }
     return false;
-}
-
-std::optional<std::int64_t> requested_max_tokens(std::string_view body) {
-    if (body.empty() || body.find_first_not_of(" \t\r\n") == std::string_view::npos)
-        return std::nullopt;
-    wire::JsonReader reader;
-    const wire::JsonValue request = reader.read(body);
-    if (!request.is_object()) return std::nullopt;
-    if (const auto limit = limit_in(request)) return limit;
-    for (const auto* part : kLimitObjects)
-        if (const auto limit = limit_in(request[part])) return limit;
-    return std::nullopt;
 }
 
 bool is_answer_path(std::string_view path) { return ends_with_one_of(path, kAnswerPaths); }

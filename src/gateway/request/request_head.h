@@ -3,8 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,15 +22,6 @@ inline constexpr std::array<const char*, 3> kCredentials = {"authorization", "x-
 /// Lower-case.
 bool is_hop_by_hop(std::string_view name, std::string_view connection);
 
-/// Names of limits on output tokens in the dialects known, and of the objects that may hold them.
-inline constexpr std::array<const char*, 7> kLimitMembers = {
-    "max_completion_tokens", "max_tokens",     "n_predict", "num_predict",
-    "max_output_tokens",     "max_new_tokens", "max_length"};
-inline constexpr std::array<const char*, 3> kLimitObjects = {"options", "parameters",
-                                                             "sampling_params"};
-/// The limit on output tokens that a request body names, in any dialect's spelling; absent when it
-/// names none, or no limit.
-std::optional<std::int64_t> requested_max_tokens(std::string_view body);
 /// A path, in its normal form, on which models write answers; what comes from it is held to the
 /// rules of an answer even before its dialect shows.
 bool is_answer_path(std::string_view path);

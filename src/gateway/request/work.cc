@@ -19,7 +19,7 @@ std::uint64_t digest_number(std::string_view text) {
     return std::max<std::uint64_t>(out, 1);
 }
 
-/// The words that say "this belongs together": a session named by the client, else the beginning of
+/// What says "this belongs together": a session named by the client, else the beginning of
 /// the conversation.
 std::uint64_t affinity_of(const net::ServiceRequest& request, const RequestBody& body) {
     for (const auto* name : {"x-session-id", "x-conversation-id"})
@@ -51,7 +51,7 @@ std::expected<Work, std::string> read_work(const net::ServiceRequest& request, b
     if (!work.answer) return work;
     auto body = read_body(request.body);
     if (!body && (strict || !body.error().no_json))
-        return std::unexpected(std::move(body.error().words));
+        return std::unexpected(std::move(body.error().message));
     if (!body) return work;  // the upstream knows better what is wrong with it
     const bool lines = work.path.ends_with("/api/chat") || work.path.ends_with("/api/generate");
     work.stream = body->stream.value_or(lines);
@@ -61,8 +61,9 @@ std::expected<Work, std::string> read_work(const net::ServiceRequest& request, b
     work.model = std::move(body->model);
     work.prompt_bytes = body->prompt_bytes, work.prompt_ids = body->prompt_ids;
     work.messages = body->messages, work.images = body->images, work.answers = body->answers;
-    work.max_tokens = body->max_tokens(work.path);
-    work.surely_limited = body->surely_limited(work.path);
+    work.max_tokens = body->limits.max_tokens(work.path);
+    work.limited_everywhere = body->limits.limit_everywhere(work.path);
+    work.plain_chat = body->plain_chat && work.sse && work.path.ends_with("/chat/completions");
     work.limits = std::move(body->limits);
     work.priority = body->priority.value_or(Priority::kNormal);
     work.deadline = body->deadline;

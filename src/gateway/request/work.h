@@ -25,9 +25,10 @@ struct Work {
     std::string model, path;
     std::int64_t prompt_bytes = 0, prompt_ids = 0, messages = 0, images = 0, answers = 1;
     std::optional<std::int64_t>
-        max_tokens;               ///< at most kMostTokens, which stands for all that is beyond
-    StatedLimits limits;          ///< where that stands in the body
-    bool surely_limited = false;  ///< wherever a server of this path may look for it
+        max_tokens;                   ///< at most kMostTokens, which stands for all that is beyond
+    StatedLimits limits;              ///< where that stands in the body
+    bool limited_everywhere = false;  ///< wherever a server of this path looks for it
+    bool plain_chat = false;          ///< a streamed chat of one answer, of text alone
     std::optional<base::Duration>
         deadline;  ///< `fullstop.deadline_ms`: the client's own limit on the whole answer
 };

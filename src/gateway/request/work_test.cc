@@ -124,6 +124,46 @@ TEST(Work, NumbersAreClampedToWhatTheyCanMean) {
     EXPECT_EQ(answers(R"({"prompt":[[1,2],[3]]})"), 2);
 }
 
+TEST(Work, ALimitIsFoundInEachDialectsSpelling) {
+    const auto limit = [](const std::string& path, const std::string& body) {
+        return work_of(path, body).max_tokens;
+    };
+    EXPECT_EQ(limit("/v1/chat/completions", R"({"max_tokens":5})"), 5);
+    EXPECT_EQ(limit("/completion", R"({"n_predict":6})"), 6);
+    EXPECT_EQ(limit("/api/chat", R"({"options":{"num_predict":7}})"), 7);
+    EXPECT_EQ(limit("/generate", R"({"parameters":{"max_new_tokens":8}})"), 8);
+    EXPECT_EQ(limit("/completion", R"({"n_predict":-1})"), std::nullopt);
+    EXPECT_EQ(limit("/completion", "not json"), std::nullopt);
+    EXPECT_EQ(limit("/completion", ""), std::nullopt);
+}
+
+TEST(Work, AStreamedChatOfOneAnswerOfTextIsPlain) {
+    const auto plain = [](const std::string& messages, const std::string& more = "",
+                          const std::string& path = "/v1/chat/completions") {
+        return work_of(path, R"({"stream":true,"messages":)" + messages + more + "}").plain_chat;
+    };
+    const std::string user = R"([{"role":"assistant"},{"content":"x","role":"user"}])";
+    for (const auto* asks_for_nothing :
+         {"", R"(,"n":1)", R"(,"n":null)", R"(,"tools":[],"echo":false,"grammar":"")",
+          R"(,"response_format":null)", R"(,"response_format":{"type":"text"})",
+          R"(,"max_tokens":-1,"seed":7,"stop":["a"],"user":"tools")"})
+        EXPECT_TRUE(plain(user, asks_for_nothing)) << asks_for_nothing;
+    for (const auto* asks_for_more :
+         {R"(,"n":2)", R"(,"n":1.0)", R"(,"tools":[{}])", R"(,"tools":[null])", R"(,"echo":true)",
+          R"(,"json_schema":{})", R"(,"logprobs":0)", R"(,"grammar":"root")",
+          R"(,"grammar":"root","grammar":"")", R"(,"response_format":{})",
+          R"(,"response_format":{"schema":{"type":"text"}})",
+          R"(,"response_format":{"type":"json_object"})", R"(,"response_format":["text"])",
+          R"(,"response_format":{"type":"text","type":"json_object"})"})
+        EXPECT_FALSE(plain(user, asks_for_more)) << asks_for_more;
+    for (const auto* not_the_users_turn :
+         {"[]", "null", R"({"":{}})", R"(["x"])", R"([[{"role":"user"}]])",
+          R"([{"role":"user"},{"role":"assistant"}])", R"([{"role":"assistant","role":"user"}])"})
+        EXPECT_FALSE(plain(not_the_users_turn)) << not_the_users_turn;
+    EXPECT_FALSE(work_of("/v1/chat/completions", R"({"messages":)" + user + "}").plain_chat);
+    EXPECT_FALSE(plain(user, "", "/v1/completions"));
+}
+
 TEST(Work, OfSeveralLimitsTheLargestCounts) {
     EXPECT_EQ(work_of("/v1/chat/completions", R"({"max_tokens":1,"max_completion_tokens":5000})")
                   .max_tokens,
