@@ -77,10 +77,7 @@ public:
         tell(net::Received{clients_[id].connection, bytes, answer::StampClock::kUserSpace});
     }
 
-    static std::string stream_head() {
-        return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: "
-               "chunked\r\n\r\n";
-    }
+    static std::string stream_head() { return kStreamHead; }
     static std::string piece(const std::string& word = "hi") {
         return wire::chunk(wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":")" + word +
                                            R"("},"finish_reason":null}]})"));

@@ -12,8 +12,14 @@
 #include "gateway/gateway.h"
 #include "wire/answer_reader.h"
 #include "wire/http/http_framing.h"
+#include "wire/http/response_text.h"
 
 namespace fullstop::gateway {
+
+inline const std::string kStreamHead =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+inline const std::string kPiece = wire::chunk(
+    wire::sse_event(R"({"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]})"));
 
 /// What a client sees of one exchange.
 struct Seen {
@@ -69,6 +75,11 @@ public:
         Actions out;
         gateway.request(now, request, out);
         take(out);
+    }
+    std::string metrics() {
+        seen = {};
+        request(get("/metrics"));
+        return seen.body();
     }
     void leave() {
         Actions out;
