@@ -37,7 +37,7 @@ public:
     }
     /// The time of every question is over.
     std::string outcome() {
-        const std::string state = store_.state().words + (store_.state().up ? " up" : " down");
+        const std::string state = store_.state().trouble + (store_.state().up ? " up" : " down");
         store_.on({kStart + std::chrono::seconds(1), net::TimerFired{1}}, actions_);
         take();
         std::string out = state;

@@ -70,15 +70,14 @@ void Gateway::take(base::Instant now, net::ServiceRequest request, std::string r
     if (!work->answer && options_.policy.other_paths == OtherPaths::kRefuse &&
         !carries_no_answer(request.method, work->path))
         return reject(403,
-                      "what is asked for at this path could be an answer that this gateway does "
-                      "not know how to judge; "
-                      "[paths] other = \"relay\" in its configuration passes it on",
+                      "this path may carry answers that the gateway cannot judge; "
+                      "[paths] other = \"relay\" in its configuration relays them",
                       "path_refused");
     if (const auto object = no_place_for_limit(work->path, work->limits);
         object && options_.policy.output.any())
         return reject(
             400,
-            fmt::format("'{}' is an object, in which the limit on output tokens stands", *object),
+            fmt::format("'{}' must be an object: it holds the limit on output tokens", *object),
             "invalid_parameter");
     if (const auto& access = options_.policy.access; !access.keys.open()) {
         work->client = serving::client_name(request, access);
@@ -104,7 +103,7 @@ void Gateway::begin(base::Instant now, net::ServiceRequest request, std::string 
     if (at->second.exchange->work().answer) counters_.comes(at->second.exchange->work().client);
     if (draining_) return refuse(at, 503, "the gateway is shutting down", policy.drain, now, out);
     if (options_.memory != nullptr && !at->second.exchange->hold_body(*options_.memory, now))
-        return refuse(at, 503, "too much is held for requests under way, and this one is large",
+        return refuse(at, 503, "requests under way hold too much memory, and this one is large",
                       kMemoryRetryAfter, now, out);
     if (!at->second.exchange->work().answer) {
         const Work& plain = at->second.exchange->work();
@@ -136,7 +135,7 @@ bool Gateway::set_aside(Live::iterator at, base::Instant now, Actions& out) {
         tokens = std::max(tokens,
                           upstreams_.all().at(id)->need(work, at->second.exchange->max_tokens()));
     if (const auto refusal = budget_.reserve(work.client, work.path, tokens, now))
-        return over_budget(at, refusal->words, refusal->retry_after, now, out), false;
+        return over_budget(at, refusal->message, refusal->retry_after, now, out), false;
     at->second.reserved = tokens;
     return ask_store(at, now, out);
 }
@@ -185,10 +184,10 @@ base::Duration Gateway::estimated_wait(Priority priority) const {
     return std::max<base::Duration>(pace * ahead, std::chrono::seconds(1));
 }
 
-void Gateway::refuse(Live::iterator at, int status, std::string words,
+void Gateway::refuse(Live::iterator at, int status, std::string message,
                      std::optional<base::Duration> retry_after, base::Instant now, Actions& out) {
     std::string bytes;
-    at->second.exchange->refuse(status, std::move(words), retry_after, now, bytes);
+    at->second.exchange->refuse(status, std::move(message), retry_after, now, bytes);
     settle(at, std::move(bytes), Link::kClosed, now, out);
 }
 

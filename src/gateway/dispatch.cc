@@ -9,7 +9,7 @@
 namespace fullstop::gateway {
 namespace {
 
-/// llama-server's words when a pool that several answers share has no cell left; it then ends all
+/// llama-server's message when a pool that several answers share has no cell left; it then ends all
 /// of them.
 bool pool_ran_full(const answer::Record& record) {
     return record.end.error &&

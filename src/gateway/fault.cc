@@ -1,4 +1,4 @@
-// What becomes of an exchange for which something threw.
+// How an exchange ends when an exception was thrown for it.
 #include "gateway/fault.h"
 
 #include <fmt/format.h>

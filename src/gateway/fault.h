@@ -1,5 +1,4 @@
-// What is told of an exchange that ended by a fault of this gateway: enough to make it happen
-// again, and no key.
+// What the gateway reports when a bug in it ends an exchange: enough to reproduce it, and no key.
 #pragma once
 
 #include <cstddef>

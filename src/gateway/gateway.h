@@ -135,7 +135,7 @@ private:
                Actions& out);
     bool set_aside(Live::iterator at, base::Instant now, Actions& out);
     bool ask_store(Live::iterator at, base::Instant now, Actions& out);
-    void over_budget(Live::iterator at, const std::string& words,
+    void over_budget(Live::iterator at, const std::string& message,
                      std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     void without_store(Live::iterator at, base::Duration took, base::Instant now, Actions& out);
     Ticket ticket_of(const Live::value_type& live) const;
@@ -151,7 +151,7 @@ private:
     enum class Showed { kNothing, kFailure, kHealth };
     void release(Entry& entry, Showed showed, base::Instant now);
     void try_elsewhere(Live::iterator at, Link link, base::Instant now, Actions& out);
-    void refuse(Live::iterator at, int status, std::string words,
+    void refuse(Live::iterator at, int status, std::string message,
                 std::optional<base::Duration> retry_after, base::Instant now, Actions& out);
     base::Duration estimated_wait(Priority priority) const;
 

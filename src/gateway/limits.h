@@ -122,7 +122,7 @@ inline constexpr std::size_t kMaxContinuedBytes = std::size_t{1} << 20;
 ///   it is not continued
 inline constexpr std::size_t kMaxContinuedRequestBytes = std::size_t{1} << 20;
 /// Delivered text below which a server that repeats it cannot be told from one that happens to go
-/// on with the same words.
+/// on with the same text.
 inline constexpr std::size_t kLeastContinuedBytes = 32;
 /// Of an event that has not ended.
 ///   it goes on as it comes, and is not continued

@@ -42,7 +42,7 @@ TEST(Memory, WhenItIsUsedUpLargeRequestsAreRefusedAndSmallOnesGoOn) {
     EXPECT_TRUE(crowd.passed_on(a) && crowd.passed_on(b) && crowd.passed_on(d));
     EXPECT_THAT(crowd[c].seen.raw,
                 AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 5\r\n"),
-                      HasSubstr("too much is held")));
+                      HasSubstr("hold too much memory")));
     EXPECT_THAT(crowd.page("/metrics"), HasSubstr("fullstop_memory_refused_total 1\n"));
     crowd.answer(a);
     const auto e = crowd.ask(body_of(3 * kMiB));

@@ -39,7 +39,7 @@ json::value store_object(const std::optional<SharedStore>& shared, const StoreSt
     if (!shared) return nullptr;
     return json::object{{"store", shown(*shared)},
                         {"status", state.up ? "up" : "down"},
-                        {"detail", state.words},
+                        {"detail", state.trouble},
                         {"on_loss", to_string(shared->on_loss)},
                         {"timeout_ms", base::to_ms(shared->timeout)},
                         {"settlements_kept", state.kept},

@@ -102,7 +102,7 @@ TEST_F(Beating, AFailureBehindHeartbeatsComesInsideTheStream) {
     crowd.connect(b);
     crowd.receive(b, wire::whole_response(200, "application/json", kWholeJson));
     EXPECT_THAT(crowd[b].seen.body(),
-                HasSubstr("answered in one piece where a stream was asked for"));
+                HasSubstr("answered in one piece, although a stream was asked for"));
     EXPECT_FALSE(crowd[b].seen.raw.ends_with("\r\n0\r\n\r\n"));
     EXPECT_FALSE(crowd[b].seen.kept);
 }

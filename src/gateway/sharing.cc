@@ -1,6 +1,6 @@
-// Budgets that several gateways share: a request that fits our own counts asks their store and
-// waits for the answer; without one the policy decides. Its own counts go on meanwhile, so that
-// they hold whenever the store does not.
+// Budgets that several gateways share. A request that fits this gateway's own counts asks the
+// common store and waits for the answer; without an answer the policy decides. The own counts go on
+// meanwhile, so that they hold when the store is down.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void Gateway::answered(const StoreAnswer& answer, base::Instant now, Actions& ou
     store_metrics_.asked(Outcome::kRefused, answer.took);
     entry.shared = false;
     const SharedWindow& window = asked[std::min(answer.window, asked.size() - 1)];
-    over_budget(at, refusal_words(window.what, window.limit, answer.left, entry.reserved),
+    over_budget(at, refusal_message(window.what, window.limit, answer.left, entry.reserved),
                 answer.retry_after, now, out);
 }
 
@@ -52,7 +52,7 @@ void Gateway::without_store(Live::iterator at, base::Duration took, base::Instan
     store_metrics_.asked(
         passes ? StoreMetrics::Outcome::kLostPassed : StoreMetrics::Outcome::kLostRefused, took);
     if (passes) return wait_or_refuse(at, now, out);
-    const std::string why = store_.words.empty() ? "" : ": " + store_.words;
+    const std::string why = store_.trouble.empty() ? "" : ": " + store_.trouble;
     refuse(
         at, 503,
         fmt::format("the store of shared budgets at {} does not answer{}; on_loss is fail_closed",
@@ -60,10 +60,10 @@ void Gateway::without_store(Live::iterator at, base::Duration took, base::Instan
         kStoreRetryAfter, now, out);
 }
 
-void Gateway::over_budget(Live::iterator at, const std::string& words,
+void Gateway::over_budget(Live::iterator at, const std::string& message,
                           std::optional<base::Duration> retry_after, base::Instant now,
                           Actions& out) {
-    refuse(at, 429, words,
+    refuse(at, 429, message,
            retry_after ? std::optional(std::min(*retry_after, kMaxRetryAfter)) : std::nullopt, now,
            out);
 }

@@ -40,7 +40,7 @@ public:
 
     std::vector<gateway::StoreAnswer> take_answers() { return std::exchange(answers_, {}); }
     gateway::StoreState state() const {
-        return {.up = up_, .words = words_, .kept = settling_, .dropped = dropped_};
+        return {.up = up_, .trouble = words_, .kept = settling_, .dropped = dropped_};
     }
     /// Nothing is on the way to a store that could still hear it.
     bool idle() const { return !up_ || (flights_.empty() && to_settle_.empty()); }

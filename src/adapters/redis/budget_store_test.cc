@@ -67,7 +67,7 @@ TEST(BudgetStore, AWrongPasswordIsSaidWithoutRepeatingIt) {
     bench.reserve(1);
     bench.exchange();
     EXPECT_EQ(bench.answers(), "1 lost");
-    EXPECT_THAT(bench.part.state().words,
+    EXPECT_THAT(bench.part.state().trouble,
                 AllOf(HasSubstr("refuses the user or password (ERR)"), Not(HasSubstr("secret"))));
 }
 
@@ -80,7 +80,7 @@ TEST(BudgetStore, AReplyThatNeverComesIsGivenUpInTime) {
     bench.pass(milliseconds(1));
     EXPECT_EQ(bench.heard.at(0).took, milliseconds(500));
     EXPECT_EQ(bench.answers(), "1 lost");
-    EXPECT_THAT(bench.part.state().words, HasSubstr("does not answer"));
+    EXPECT_THAT(bench.part.state().trouble, HasSubstr("does not answer"));
     bench.reserve(2);
     EXPECT_EQ(bench.answers(), "2 lost") << "while it is known to be away nobody waits";
 }
@@ -104,7 +104,7 @@ TEST(BudgetStore, AConnectionThatIsNeverMadeIsGivenUpInTimeAndTriedAgain) {
     EXPECT_THAT(pauses, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400),
                                     milliseconds(800), milliseconds(1600), milliseconds(3200),
                                     seconds(5), seconds(5), seconds(5)));
-    EXPECT_THAT(bench.part.state().words, HasSubstr("Connection refused"));
+    EXPECT_THAT(bench.part.state().trouble, HasSubstr("Connection refused"));
     bench.exchange();
     bench.reserve(2);
     bench.exchange();
@@ -147,7 +147,7 @@ TEST(BudgetStore, ErrorRepliesAreALossWithTheirWords) {
         bench.reserve(1);
         bench.exchange();
         EXPECT_EQ(bench.answers(), "1 lost") << error;
-        EXPECT_EQ(bench.part.state().words, error);
+        EXPECT_EQ(bench.part.state().trouble, error);
         EXPECT_FALSE(bench.part.state().up);
         bench.store.error.clear();
         bench.pass(seconds(6));
@@ -185,7 +185,7 @@ TEST(BudgetStore, GarbageAndUnaskedRepliesEndTheConnection) {
         bench.pass(milliseconds(500));
         EXPECT_THAT(bench.answers(), testing::AnyOf("1 lost", "1 granted")) << garbage;
         EXPECT_FALSE(bench.open) << garbage;
-        EXPECT_FALSE(bench.part.state().words.empty());
+        EXPECT_FALSE(bench.part.state().trouble.empty());
     }
 }
 

@@ -12,17 +12,17 @@ namespace fullstop::gateway {
 namespace {
 
 constexpr const char* kOfAll = "the budget of all";
-std::string words_of_key(const std::string& client) {
-    return client.empty() ? "the budget of those without a key" : "the budget of this key";
+std::string name_of_key(const std::string& client) {
+    return client.empty() ? "the budget of requests without a key" : "the budget of this key";
 }
-std::string words_of_route(const std::string& route) { return "the budget of " + route; }
+std::string name_of_route(const std::string& route) { return "the budget of " + route; }
 
 }  // namespace
 
-std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left,
-                          std::int64_t tokens) {
-    return fmt::format("{} is {} tokens in {:g} s; {} are left, and this request may come to {}",
-                       what, limit.tokens, base::to_seconds(limit.window),
+std::string refusal_message(const std::string& what, const TokenWindow& limit, std::int64_t left,
+                            std::int64_t tokens) {
+    return fmt::format("{} is {} tokens in {:g} s; {} are left, and this request may need {}", what,
+                       limit.tokens, base::to_seconds(limit.window),
                        std::max<std::int64_t>(0, left), tokens);
 }
 
@@ -99,11 +99,11 @@ std::vector<Budget::Named> Budget::windows(const std::string& client, const std:
             for (auto at = clients_.begin(); at != clients_.end();)
                 at = at->second.idle(now) ? clients_.erase(at) : std::next(at);
         out.push_back(
-            {&clients_.try_emplace(client, *limits_.per_key).first->second, words_of_key(client)});
+            {&clients_.try_emplace(client, *limits_.per_key).first->second, name_of_key(client)});
     }
     if (const auto limit = limits_.routes.find(route); limit != limits_.routes.end())
         out.push_back(
-            {&routes_.try_emplace(route, limit->second).first->second, words_of_route(route)});
+            {&routes_.try_emplace(route, limit->second).first->second, name_of_route(route)});
     return out;
 }
 
@@ -113,9 +113,9 @@ std::vector<SharedWindow> Budget::shared_windows(const std::string& client,
     if (limits_.overall) out.push_back({"overall", *limits_.overall, kOfAll});
     if (limits_.per_key)
         out.push_back(
-            {"key:" + (client.empty() ? "none" : client), *limits_.per_key, words_of_key(client)});
+            {"key:" + (client.empty() ? "none" : client), *limits_.per_key, name_of_key(client)});
     if (const auto limit = limits_.routes.find(route); limit != limits_.routes.end())
-        out.push_back({"route:" + route, limit->second, words_of_route(route)});
+        out.push_back({"route:" + route, limit->second, name_of_route(route)});
     return out;
 }
 
@@ -126,10 +126,10 @@ std::optional<Budget::Refusal> Budget::reserve(const std::string& client, const 
     for (const Named& each : all) {
         const auto wait = each.window->until_fits(tokens, now);
         if (wait && wait->count() == 0) continue;
-        std::string words =
-            refusal_words(each.what, each.window->limit(), each.window->left(now), tokens);
+        std::string message =
+            refusal_message(each.what, each.window->limit(), each.window->left(now), tokens);
         if (!worst || !wait || (worst->retry_after && *wait > *worst->retry_after))
-            worst = Refusal{std::move(words), wait};
+            worst = Refusal{std::move(message), wait};
         if (!wait) break;
     }
     if (worst) return worst;

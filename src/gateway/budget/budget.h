@@ -42,8 +42,8 @@ private:
 };
 
 /// Which budget, its size and what is left.
-std::string refusal_words(const std::string& what, const TokenWindow& limit, std::int64_t left,
-                          std::int64_t tokens);
+std::string refusal_message(const std::string& what, const TokenWindow& limit, std::int64_t left,
+                            std::int64_t tokens);
 
 class Budget {
 public:
@@ -52,7 +52,7 @@ public:
     void configure(Budgets limits);
 
     struct Refusal {
-        std::string words;                          ///< which budget, its size and what is left
+        std::string message;                        ///< which budget, its size and what is left
         std::optional<base::Duration> retry_after;  ///< absent: it can never fit
     };
     /// Nothing is set aside when it is refused.

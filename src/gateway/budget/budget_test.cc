@@ -22,8 +22,9 @@ TEST(Budget, WhatIsReservedIsGoneAndWhatWasNotUsedComesBack) {
     EXPECT_FALSE(budget.reserve("a", "/v1", 600, kStart));
     const auto refusal = budget.reserve("b", "/v1", 600, kStart);
     ASSERT_TRUE(refusal);
-    EXPECT_THAT(refusal->words, HasSubstr("the budget of all is 1000 tokens in 60 s; 400 are left, "
-                                          "and this request may come to 600"));
+    EXPECT_THAT(refusal->message,
+                HasSubstr("the budget of all is 1000 tokens in 60 s; 400 are left, "
+                          "and this request may need 600"));
     EXPECT_TRUE(refusal->retry_after);
     budget.settle("a", "/v1", 600, 100, kStart + seconds(1));
     EXPECT_FALSE(budget.reserve("b", "/v1", 600, kStart + seconds(1)));
@@ -46,7 +47,7 @@ TEST(Budget, WhatIsLargerThanTheBudgetIsToldNotToComeAgain) {
     const auto refusal = budget.reserve("", "/v1", 101, kStart);
     ASSERT_TRUE(refusal);
     EXPECT_FALSE(refusal->retry_after);
-    EXPECT_THAT(refusal->words, HasSubstr("the budget of those without a key"));
+    EXPECT_THAT(refusal->message, HasSubstr("the budget of requests without a key"));
 }
 
 TEST(Budget, KeysAndRoutesAreCountedApart) {
@@ -58,7 +59,7 @@ TEST(Budget, KeysAndRoutesAreCountedApart) {
     EXPECT_FALSE(budget.reserve("b", "/v1/chat/completions", 100, kStart));
     const auto refusal = budget.reserve("c", "/v1/completions", 60, kStart);
     ASSERT_TRUE(refusal);
-    EXPECT_THAT(refusal->words, HasSubstr("the budget of /v1/completions"));
+    EXPECT_THAT(refusal->message, HasSubstr("the budget of /v1/completions"));
     EXPECT_FALSE(budget.reserve("c", "/v1/chat/completions", 100, kStart))
         << "a refusal sets nothing aside in the other windows";
 }

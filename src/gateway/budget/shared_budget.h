@@ -1,7 +1,7 @@
-// Budgets that several gateways share: what is asked of their common store and what it answers, as
-// values. The gateway asks before a request may wait, with all its windows at once, and settles
-// when it ends; how a store is reached is the rim's business (adapters/redis). Beside it each
-// gateway counts what is its own, which holds when the store is away.
+// Budgets that several gateways share: the questions to their common store and its answers, as
+// values. The gateway asks before a request may wait, for all its windows at once, and settles when
+// the request ends; adapters/redis reaches the store. Each gateway also keeps its own counts, which
+// hold when the store is down.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ struct StoreAnswer {
 /// How the store is.
 struct StoreState {
     bool up = false;
-    std::string words;         ///< why not, without any secret
+    std::string trouble;       ///< why it is not up, without any secret
     std::size_t kept = 0;      ///< settlements that the store has not confirmed yet
     std::int64_t dropped = 0;  ///< settlements that were forgotten
     bool operator==(const StoreState&) const = default;

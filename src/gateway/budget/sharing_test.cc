@@ -78,7 +78,7 @@ TEST(Sharing, WhatTheStoreRefusesIsRefusedWithItsNumbersAndComesBackHere) {
     EXPECT_THAT(crowd[a].seen.raw,
                 AllOf(HasSubstr("Retry-After: 7\r\n"), HasSubstr("gateway_rejected"),
                       HasSubstr("the budget of this key is 1000 tokens in 60 s; 321 are left, and "
-                                "this request may come to 632")));
+                                "this request may need 632")));
     EXPECT_TRUE(crowd.settled().empty()) << "nothing was set aside there";
     const auto b = crowd.ask(kBody, "k");
     EXPECT_EQ(crowd.asked.size(), 2U) << "its own gateway does not count what was refused";
@@ -109,7 +109,7 @@ TEST(Sharing, WithoutTheStoreFailOpenLetsThisGatewaysCountsDecide) {
 
 TEST(Sharing, WithoutTheStoreFailClosedRefusesAndNamesIt) {
     SharingCrowd crowd(shared(SharedStore::OnLoss::kClosed));
-    crowd.gateway.store_is({.up = false, .words = "LOADING it is", .kept = 3, .dropped = 1});
+    crowd.gateway.store_is({.up = false, .trouble = "LOADING it is", .kept = 3, .dropped = 1});
     const auto a = crowd.ask(kBody);
     crowd.told(a, What::kLost);
     EXPECT_EQ(crowd[a].seen.record().status, 503);

@@ -1,4 +1,4 @@
-// Four questions of the same form.
+// Each clock answers the same question: when does it run out?
 #include "gateway/ending/deadlines.h"
 
 namespace fullstop::gateway {

@@ -116,7 +116,7 @@ End cut(Stop stop, std::string detail) {
     return end;
 }
 
-std::string words_of(const answer::ServerError& error) {
+std::string message_of(const answer::ServerError& error) {
     return std::string(base::front_characters(error.text, kMaxDetailBytes));
 }
 
@@ -130,7 +130,7 @@ End judge_framing(const Facts& facts) {
     end.answer = facts.answer_expected;
     if (facts.answer_expected && whole) {
         end.cause = of_error(facts.record);
-        end.detail = facts.record.end.error ? words_of(*facts.record.end.error) : "";
+        end.detail = facts.record.end.error ? message_of(*facts.record.end.error) : "";
     }
     return end;
 }
@@ -160,7 +160,7 @@ End judge_end(const Facts& facts) {
         // stream stays open-ended.
         end.whole = framed && !is_stream(facts.form);
         end.cause = of_error(record);
-        end.detail = words_of(*record.end.error);
+        end.detail = message_of(*record.end.error);
         return end;
     }
     const bool whole_facts = facts_whole(facts, framed);

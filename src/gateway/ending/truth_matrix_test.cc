@@ -167,7 +167,7 @@ TEST(TruthMatrix, AnyCutOfTheUpstreamsBytesGivesTheClientTheSame) {
                                           joined(pieces, framed) +
                                           (framed == Framed::kChunked ? wire::last_chunk() : "")});
         }
-    // Times in the error's words depend on how many reads there were, a request's identity on
+    // Times in the error's message depend on how many reads there were, a request's identity on
     // nothing.
     const auto timeless = [](std::string text) {
         const auto at = text.find("\"error\":{\"message\"");

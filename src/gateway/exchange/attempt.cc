@@ -1,3 +1,5 @@
+// The body's framing and the reader of the copy are fed side by side; here are the reasons for
+// which a response is not relayed at all.
 #include "gateway/exchange/attempt.h"
 
 #include <fmt/format.h>

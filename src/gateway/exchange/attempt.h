@@ -1,5 +1,5 @@
 // One try of an exchange at an upstream: where it goes, the response that comes back, and what is
-// read of a copy of it. What of it the client gets is not decided here.
+// read of a copy of it. It does not decide what the client gets.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// A chat answer that goes on at another server when its own dies (opt in): what was delivered is
-// put in front of the rest as the beginning of the model's own turn.
+// A chat answer that another server continues when its own server dies (opt in). The request is
+// sent again with the delivered text as the beginning of the model's turn.
 //
-// Honest means here: only plain text is continued, by a server whose chat template was seen to end
-// its prompt with exactly the delivered text; what that server repeats of it is taken out again;
-// and the seam is declared in the stream. The rest is another draw of the model than the lost one:
-// same distribution, other words. Whatever else the answer held (tool calls, reasoning, several
-// choices) is not continued, and then the answer ends with its error, as without this.
+// Only plain text is continued, and only by a server whose chat template was seen to end its prompt
+// with exactly the delivered text. What that server repeats of it is taken out, and the seam is
+// declared in the stream. The rest is a new draw of the model: same distribution, other text. An
+// answer that holds more (tool calls, reasoning, several choices) is not continued and ends with
+// its error.
 #pragma once
 
 #include <boost/json/object.hpp>

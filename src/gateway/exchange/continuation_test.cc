@@ -254,14 +254,14 @@ TEST_F(Continued, WhatCannotBeVerifiedEndsAsItsServerLeftIt) {
         std::function<void(net::ConnectionId)> next;
     };
     const std::vector<Case> cases = {
-        {"does not end with what was delivered",
+        {"does not end with the delivered text",
          [&](auto id) { answer_template(id, std::string(kText) + "<|end|>"); }},
-        {"does not end with what was delivered",
+        {"does not end with the delivered text",
          [&](auto id) { crowd.receive(id, wire::whole_response(404, "application/json", "{}")); }},
-        {"closes its connection behind each answer",
+        {"closes its connection after each answer",
          [&](auto id) { answer_template(id, std::string(kText), "Connection: close\r\n"); }},
         {"closed its connection", [&](auto id) { crowd.close(id); }},
-        {"answered no HTTP", [&](auto id) { crowd.receive(id, "SSH-2.0-x\r\n\r\n"); }},
+        {"did not answer in HTTP", [&](auto id) { crowd.receive(id, "SSH-2.0-x\r\n\r\n"); }},
         {"HTTP 500",
          [&](auto id) {
              answer_template(id, std::string(kText));

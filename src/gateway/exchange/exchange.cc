@@ -103,7 +103,7 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
             relay(body, out);
             return finish(Stop::kMalformed,
                           begun() ? "the upstream's chunk framing is broken"
-                                  : "the upstream's bytes are no HTTP response",
+                                  : "the upstream's bytes are not an HTTP response",
                           out);
         }
         if (framing.head_complete() && !begun() && !take_head(out)) return;
@@ -120,10 +120,11 @@ void Exchange::received(std::string_view bytes, base::Instant at, std::string& o
         if (attempt_->own_end() == wire::OwnEnd::kTrue) client_.let_end_go(now_, out);
     }
     if (client_.holds_end() && client_.held_bytes() > kMaxHeldEndBytes)
-        return finish(Stop::kTooLarge,
-                      "an end that does not say how the answer ended, and more behind it than the "
-                      "gateway holds back",
-                      out);
+        return finish(
+            Stop::kTooLarge,
+            "the stream did not say how the answer ended, and went on for longer than the "
+            "gateway holds back",
+            out);
     upstream_reusable_ = framing.complete() && bytes.empty() && stays_open(attempt_->head());
     if (!framing.complete() && !(client_.head_only() && begun())) return;
     read_copy(std::exchange(unread_, {}));
@@ -135,7 +136,7 @@ void Exchange::read_on(std::string& out) {
     if (work_.answer && attempt_->overflowed())
         return finish(Stop::kTooLarge, "one event is larger than the gateway reads", out);
     if (!hold_reading() && work_.answer)
-        finish(Stop::kTooLarge, "too much is held for other answers to read one this large", out);
+        finish(Stop::kTooLarge, "other answers hold too much memory to read one this large", out);
 }
 
 /// What the reader keeps of an event that is not whole; false when there is no room for it.

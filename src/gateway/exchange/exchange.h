@@ -1,10 +1,10 @@
-// One request's life: it waits, is tried at an upstream, perhaps at another one, and ends. What the
-// client has been given is ClientResponse, the try under way is Attempt; here they are joined, and
-// at the end the judgement of truth.h is carried out.
+// One request's life: it waits, is tried at an upstream, perhaps at another one, and ends.
+// ClientResponse is what the client has been given, Attempt is the current try at an upstream; this
+// class joins them, and ends as truth.h judges.
 //
-// A copy of the bytes is read for its facts and then forgotten; nothing is held back for it. Until
-// the first byte of a response went on, the request may be tried elsewhere. A client that asked for
-// a stream may get the head early (heartbeats while it waits); from then on every failure is told
+// A copy of the bytes is read for its facts and then forgotten; nothing is held back for it.
+// Another upstream may be tried until the client has a byte of a response. A client that asked for
+// a stream may get the head early (heartbeats while it waits); after that every failure is reported
 // inside the stream.
 #pragma once
 
@@ -91,17 +91,17 @@ public:
     /// Reads the copy of what the last received() passed on; call it while those bytes live, and
     /// before anything else.
     void read_on(std::string& out);
-    void stopped(Stop stop, std::string_view words, base::Instant at, std::string& out);
+    void stopped(Stop stop, std::string_view detail, base::Instant at, std::string& out);
     /// The drain limit of the whole gateway is over.
     void shut_down(base::Duration limit, base::Instant at, std::string& out);
     /// What was done for it threw an exception: it ends, as a fault of this gateway.
     void fault(std::string_view what, base::Instant at, std::string& out);
     /// The same without a word, when not even that could be said.
     void drop();
-    void not_connected(net::ConnectFailure why, std::string_view words, base::Instant at,
+    void not_connected(net::ConnectFailure why, std::string_view detail, base::Instant at,
                        std::string& out);
     /// It was never passed on. `retry_after` absent: asking again is of no use.
-    void refuse(int status, std::string words, std::optional<base::Duration> retry_after,
+    void refuse(int status, std::string message, std::optional<base::Duration> retry_after,
                 base::Instant at, std::string& out);
     /// Time has passed: a heartbeat, or the end by one of the clocks.
     void on_time(base::Instant now, std::string& out);
@@ -163,6 +163,7 @@ private:
     bool may_try_elsewhere() const {
         return attempt_->others() && retry_ && !begun() && tried_.size() < kMaxAttempts;
     }
+    void want_another();
     void over_with(End end);
     void read_copy(std::string_view bytes);
     bool hold_reading();
@@ -180,7 +181,7 @@ private:
     void read_template(std::string_view bytes, std::string& out);
     std::string template_request() const;
     void declare_seam(std::string& out);
-    std::string describe(Stop stop, std::string_view words) const;
+    std::string describe(Stop stop, std::string_view detail) const;
     AnswerNumbers numbers() const;
     wire::Headers own_headers() const;
     std::optional<base::Instant> next_heartbeat() const;

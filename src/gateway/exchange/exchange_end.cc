@@ -1,5 +1,4 @@
-// How an exchange ends towards its client: the judgement is truth.cc's, the words and the bytes are
-// made here.
+// How an exchange ends for its client: truth.cc judges, the messages and bytes are made here.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,15 +27,20 @@ wire::StreamEnd::Kind as_stream_end(Stop stop) {
 
 }  // namespace
 
+void Exchange::want_another() {
+    FULLSTOP_ASSERT(state_ == State::kOpen, "only an open exchange asks for another attempt");
+    state_ = State::kWantsAnother;
+}
+
 void Exchange::over_with(End end) {
     end_ = std::move(end);
     state_ = State::kOver;
 }
 
-void Exchange::stopped(Stop stop, std::string_view words, base::Instant at, std::string& out) {
+void Exchange::stopped(Stop stop, std::string_view detail, base::Instant at, std::string& out) {
     FULLSTOP_ASSERT(!over(), "an exchange that is over hears nothing more");
     now_ = at;
-    finish(stop, describe(stop, words), out);
+    finish(stop, describe(stop, detail), out);
 }
 
 void Exchange::shut_down(base::Duration limit, base::Instant at, std::string& out) {
@@ -47,7 +51,7 @@ void Exchange::shut_down(base::Duration limit, base::Instant at, std::string& ou
             at, out);
 }
 
-std::string Exchange::describe(Stop stop, std::string_view words) const {
+std::string Exchange::describe(Stop stop, std::string_view detail) const {
     const std::string when = fmt::format("{} after the request", seconds(since_arrival()));
     const std::string where = !begun() ? "before its head"
                               : attempt_->framing().missing_bytes() > 0
@@ -58,14 +62,14 @@ std::string Exchange::describe(Stop stop, std::string_view words) const {
             return fmt::format("the upstream closed its connection {}, {}", where, when);
         case Stop::kRst:
             return fmt::format("the upstream reset its connection {}, {} ({})", where, when,
-                               words.substr(0, kMaxDetailBytes));
+                               detail.substr(0, kMaxDetailBytes));
         case Stop::kIdle:
             return fmt::format("no byte {} for {} (limit {}), {}",
                                lags_ ? "was taken by the client" : "from the upstream",
                                seconds(cut_by_->elapsed), seconds(cut_by_->allowed), when);
         case Stop::kDeadline:
             if (cut_by_->limit == "queue_wait")
-                return fmt::format("it waited {} in the queue for an upstream (limit {})",
+                return fmt::format("the request waited {} in the queue for an upstream (limit {})",
                                    seconds(cut_by_->elapsed), seconds(cut_by_->allowed));
             if (cut_by_->limit == "first_token")
                 return fmt::format(
@@ -73,17 +77,17 @@ std::string Exchange::describe(Stop stop, std::string_view words) const {
                     seconds(cut_by_->elapsed), seconds(cut_by_->allowed), when);
             return fmt::format("the total limit of {} is over, {}", seconds(cut_by_->allowed),
                                when);
-        default: return std::string(words);
+        default: return std::string(detail);
     }
 }
 
 void Exchange::fault(std::string_view what, base::Instant at, std::string& out) {
     now_ = at;
     unread_ = {};
-    const std::string words =
+    const std::string detail =
         fmt::format("a fault of this gateway: {}", what.substr(0, kMaxDetailBytes));
-    if (between_parts()) return give_up(words, at, out);
-    End end = end_before_head(Stop::kFault, words);
+    if (between_parts()) return give_up(detail, at, out);
+    End end = end_before_head(Stop::kFault, detail);
     const int status = status_before_head(end, Stop::kFault);
     if (!begun()) return fail_before_head(std::move(end), status, out);
     client_.say_error(end, numbers(), out);
@@ -97,29 +101,29 @@ void Exchange::drop() {
         {.answer = work_.answer, .cause = answer::Cause::kGatewayRejected, .by = By::kGateway});
 }
 
-void Exchange::not_connected(net::ConnectFailure why, std::string_view words, base::Instant at,
+void Exchange::not_connected(net::ConnectFailure why, std::string_view detail, base::Instant at,
                              std::string& out) {
     now_ = at;
     if (may_try_elsewhere()) {
-        state_ = State::kWantsAnother;
+        want_another();
         return;
     }
     if (between_parts())
         return give_up(fmt::format("there was no connection to {}", upstream_name()), at, out);
-    End end =
-        end_before_head(Stop::kFin, fmt::format("no connection to the upstream {}: {}",
-                                                upstream_name(), words.substr(0, kMaxDetailBytes)));
+    End end = end_before_head(Stop::kFin,
+                              fmt::format("no connection to the upstream {}: {}", upstream_name(),
+                                          detail.substr(0, kMaxDetailBytes)));
     // Nobody listens where a server should: its process is gone. Everything else may lie on the
     // way.
     if (why == net::ConnectFailure::kRefused) end.cause = answer::Cause::kEngineDeath;
     fail_before_head(std::move(end), why == net::ConnectFailure::kTimedOut ? 504 : 502, out);
 }
 
-void Exchange::refuse(int status, std::string words, std::optional<base::Duration> retry_after,
+void Exchange::refuse(int status, std::string message, std::optional<base::Duration> retry_after,
                       base::Instant at, std::string& out) {
     now_ = at;
-    if (between_parts()) return give_up(words, at, out);
-    fail_before_head(end_before_head(Stop::kRefused, std::move(words)), status, out,
+    if (between_parts()) return give_up(message, at, out);
+    fail_before_head(end_before_head(Stop::kRefused, std::move(message)), status, out,
                      retry_after ? serving::retry_after(*retry_after)
                                  : wire::Headers{{"x-should-retry", "false"}});
 }
@@ -177,13 +181,13 @@ End Exchange::judged(Stop stop, std::string detail) const {
                       .ours_by_load = limit_ && limit_->by_load});
 }
 
-/// What the upstream refused with goes on in its own words when they are an error object; a whole
+/// What the upstream refused with is passed on as it stands when it is an error object; a whole
 /// answer where a stream was asked for cannot be passed on any more.
 void Exchange::finish_withheld(std::string& out) {
     wire::JsonReader reader;
     const int status = attempt_->status();
     const std::string& withheld = client_.withheld();
-    const bool own_words = end_->whole && reader.read(withheld)["error"];
+    const bool own_error = end_->whole && reader.read(withheld)["error"];
     if (end_->whole && end_->cause == answer::Cause::kUnexplained)
         end_->cause = answer::Cause::kServerError;
     if (end_->detail.empty())
@@ -192,10 +196,10 @@ void Exchange::finish_withheld(std::string& out) {
     if (end_->whole && status < 300) {
         end_->cause = answer::Cause::kServerError;
         end_->detail =
-            "the upstream answered in one piece where a stream was asked for and heartbeats had "
-            "been sent";
+            "the upstream answered in one piece, although a stream was asked for and heartbeats "
+            "had been sent";
     }
-    if (own_words && status >= 300)
+    if (own_error && status >= 300)
         client_.event(
             wire::sse_event(withheld, client_.shape() == ErrorShape::kMessages ? "error" : ""),
             now_, out);

@@ -15,7 +15,7 @@ bool Exchange::take_head(std::string& out) {
         return false;
     }
     if (attempt_->status() == 503 && may_try_elsewhere()) {
-        state_ = State::kWantsAnother;
+        want_another();
         return false;
     }
     begin_response(out);

@@ -1,6 +1,6 @@
-// An answer in parts: its server died, and another one is to write the rest. The end of the dead
-// part is judged at once and kept, because if nobody goes on, it is the end. Between two parts the
-// client may hear comments; the seam is declared before the first byte of the next part.
+// An answer in parts: its server died, and another one is asked for the rest. The end of the dead
+// part is judged at once and kept: if no server continues the answer, it is the end. Between two
+// parts the client may get comments; the seam is declared before the first byte of the next part.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool Exchange::leaves_the_rest(Stop stop, const std::string& detail) {
     parts_.died = Parts::Died{
         .end = std::move(end), .upstream = upstream_name(), .tail = client_.interrupt()};
     parts_.ended.push_back(attempt_->take_record());
-    state_ = State::kWantsAnother;
+    want_another();
     return true;
 }
 
@@ -50,17 +50,17 @@ void Exchange::read_template(std::string_view bytes, std::string& out) {
     while (!bytes.empty() && !framing.complete()) {
         reply += attempt_->next(bytes, false);
         if (framing.overflowed() || framing.malformed() || reply.size() > kMaxTemplateReplyBytes)
-            return give_up(fmt::format("{} was asked for its chat template and answered no HTTP",
+            return give_up(fmt::format("{} did not answer in HTTP when asked for its chat template",
                                        upstream_name()),
                            now_, out);
     }
     if (!framing.complete()) return;
     if (attempt_->status() != 200 || !parts_.continuation->template_holds(reply))
-        return give_up(fmt::format("the chat template of {} does not end with what was delivered",
+        return give_up(fmt::format("the chat template of {} does not end with the delivered text",
                                    upstream_name()),
                        now_, out);
     if (!stays_open(attempt_->head()))
-        return give_up(fmt::format("{} closes its connection behind each answer", upstream_name()),
+        return give_up(fmt::format("{} closes its connection after each answer", upstream_name()),
                        now_, out);
     attempt_->ask_for_the_rest();
     reply.clear();
@@ -88,7 +88,8 @@ void Exchange::declare_seam(std::string& out) {
         {"at_tokens", parts_.continuation->delivered_tokens()},
         {"verified", "the chat template ends with the delivered text"},
         {"usage",
-         "prompt_tokens holds what was delivered before, completion_tokens only the rest"}};
+         "prompt_tokens includes the text delivered before, completion_tokens counts only the "
+         "rest"}};
     const boost::json::object event = {
         {"id", request_id_},
         {"object", "chat.completion.chunk"},

@@ -1,5 +1,6 @@
-// An exchange in numbers: its tokens, what its client is told of it, and the record of one answer
-// seen from the middle. Text and gaps are not in it: the gateway keeps neither.
+// An exchange in numbers: its tokens, what its client is told of it, and the record of the answer
+// as it was seen between upstream and client. Text and gaps are not in it: the gateway keeps
+// neither.
 #include <algorithm>
 
 #include "gateway/exchange/exchange.h"

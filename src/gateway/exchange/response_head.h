@@ -1,5 +1,5 @@
-// An upstream's response head as it goes on to the client: its own lines in its own order, without
-// those that belong to its connection or its framing, and with the gateway's.
+// An upstream's response head as the client gets it: its own lines in its own order, without those
+// that belong to its connection or its framing, and with the gateway's.
 #pragma once
 
 #include <string>

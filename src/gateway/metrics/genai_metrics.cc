@@ -1,3 +1,4 @@
+// One histogram for each set of labels; labels that clients choose are bounded.
 #include "gateway/metrics/genai_metrics.h"
 
 #include <array>

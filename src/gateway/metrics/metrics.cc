@@ -1,3 +1,4 @@
+// Each family of counters is written by the function that introduces it.
 #include "gateway/metrics/metrics.h"
 
 #include <fmt/format.h>
@@ -42,16 +43,16 @@ void Metrics::write_upstreams(std::string& out, const Upstreams& upstreams,
             if (const std::optional<std::int64_t> value = value_of(*upstream))
                 fmt::format_to(put, "{}{{upstream=\"{}\"}} {}\n", name, upstream->name(), *value);
     };
-    gauge("fullstop_gateway_requests_running", "Answers passed on and not ended",
+    gauge("fullstop_gateway_requests_running", "Answers under way at the upstream",
           [](const Upstream& u) { return u.running(); });
     gauge("fullstop_gateway_slots",
-          "Answers at once that the upstream takes, configured or learned",
+          "Answers that the upstream takes at the same time, configured or learned",
           [](const Upstream& u) { return u.slots(); });
     gauge("fullstop_gateway_tokens_held", "Tokens set aside for running answers",
           [](const Upstream& u) { return u.held(); });
     gauge("fullstop_gateway_kv_tokens", "Tokens that its answers share, configured or learned",
           [](const Upstream& u) { return u.pool(); });
-    gauge("fullstop_gateway_upstream_usable", "0 while it is left alone after failures",
+    gauge("fullstop_gateway_upstream_usable", "0 while it gets no requests because it failed",
           [now](const Upstream& u) { return u.health.usable(now) ? 1 : 0; });
 }
 
@@ -63,7 +64,7 @@ void Metrics::write_queue(std::string& out, const Queue& queue) const {
         fmt::format_to(put, "fullstop_gateway_queue_requests{{class=\"{}\"}} {}\n", to_string(each),
                        queue.size(each));
     serving::introduce_metric(out, "fullstop_gateway_queue_tokens", "gauge",
-                              "Tokens that the waiting requests may come to");
+                              "Tokens that the waiting requests may need");
     fmt::format_to(put, "fullstop_gateway_queue_tokens {}\n", queue.tokens());
     const std::string_view name = "fullstop_gateway_queue_seconds";
     serving::introduce_metric(out, name, "histogram", "Arrival until an upstream was chosen");
@@ -118,12 +119,13 @@ std::string Metrics::text(const Upstreams& upstreams, const Queue& queue, std::s
                 "Responses relayed that were no answer of a model", others_);
     by_upstream(out, "fullstop_relayed_bytes_total", "Bytes of response bodies relayed", bytes_);
     by_upstream(out, "fullstop_gateway_retries_total",
-                "Attempts that failed before the first byte and were made elsewhere", retries_);
+                "Attempts that failed before the first byte and were repeated at another upstream",
+                retries_);
     serving::write_metric(out, "fullstop_gateway_limited_total", "counter",
                           "Requests whose token limit was lowered by a setting of this gateway",
                           limited_);
     serving::write_metric(out, "fullstop_gateway_continued_total", "counter",
-                          "Answers whose server died and whose rest another one wrote, by seams",
+                          "Times that another server continued an answer whose server died",
                           continued_);
     serving::write_metric(out, "fullstop_gateway_faults_total", "counter",
                           "Requests that a fault of this gateway ended; standard error says more",

@@ -1,5 +1,5 @@
-// Whether an upstream is worth a request, from what happened to the last ones before their first
-// byte. Nobody is asked for this: after some failures in a row the upstream is left alone for a
+// Whether an upstream is worth a request, judged by what happened to the last ones before their
+// first byte. The upstream is not probed: after some failures in a row it gets no requests for a
 // pause, then one request tries it.
 #pragma once
 

@@ -198,7 +198,7 @@ TEST(Waiting, ClassesComeFromTheBodyAndAWrongOneIsRefused) {
     const auto wrong = crowd.ask(R"({"fullstop":{"priority":"now"}})");
     EXPECT_EQ(crowd[wrong].seen.record().status, 400);
     EXPECT_THAT(crowd[wrong].seen.raw,
-                HasSubstr("fullstop.priority is interactive, normal or batch, not 'now'"));
+                HasSubstr("fullstop.priority must be interactive, normal or batch, not 'now'"));
     crowd.leave(a);
     EXPECT_TRUE(crowd.passed_on(urgent));
     crowd.leave(urgent);

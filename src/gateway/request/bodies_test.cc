@@ -71,10 +71,10 @@ TEST(GatewayBodies, WithLimitsABodyThatOthersMayReadOtherwiseIsRefused) {
 }
 
 TEST(GatewayBodies, OurOwnErrorsAreBoundedAndCharacters) {
-    const std::string words = "\xFFx" + std::string(9000, 'a') + "\xE2\x82\xAC";
+    const std::string message = "\xFFx" + std::string(9000, 'a') + "\xE2\x82\xAC";
     for (const std::string& error :
-         {error_body(words, "type", "code"),
-          error_body(End{.detail = words}, AnswerNumbers{}, ErrorShape::kMessages),
+         {error_body(message, "type", "code"),
+          error_body(End{.detail = message}, AnswerNumbers{}, ErrorShape::kMessages),
           error_body(std::string(serving::kMaxMessageBytes - 1, 'a') + "\xE2\x82\xAC", "t", "c")}) {
         EXPECT_FALSE(base::first_invalid_byte(error));
         EXPECT_LT(error.size(), 2 * serving::kMaxMessageBytes + 1000);

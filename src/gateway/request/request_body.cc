@@ -94,7 +94,7 @@ private:
                     const wire::WalkedValue& value) {
         once(object, name);
         if (value.kind == Kind::kArray || value.kind == Kind::kObject)
-            problem = fmt::format("'{}' is a number of tokens", name);
+            problem = fmt::format("'{}' must be a number of tokens", name);
         const bool plain = value.kind == Kind::kNumber &&
                            value.text.find_first_not_of("0123456789") == std::string_view::npos &&
                            value.text != "0";
@@ -160,7 +160,7 @@ private:
         if (value.key == "deadline_ms") {
             const auto ms = value.kind == Kind::kNumber ? number(value.text) : std::nullopt;
             if (!ms || !(*ms > 0) || *ms > kLongestWishMs)
-                problem = "fullstop.deadline_ms is a number of milliseconds above 0";
+                problem = "fullstop.deadline_ms must be a number of milliseconds above 0";
             else
                 body.deadline = base::from_ms(*ms);
         }
@@ -168,8 +168,9 @@ private:
         if (value.kind == Kind::kString) body.priority = serving::priority_of(value.text);
         constexpr std::size_t kShown = 40;
         if (!body.priority)
-            problem = fmt::format("fullstop.priority is interactive, normal or batch, not '{}'",
-                                  base::front_characters(value.text, kShown));
+            problem =
+                fmt::format("fullstop.priority must be interactive, normal or batch, not '{}'",
+                            base::front_characters(value.text, kShown));
     }
 
     void hear_prompt(const wire::WalkedValue& value) {
@@ -232,10 +233,9 @@ std::expected<RequestBody, UnreadBody> read_body(std::string_view text) {
             reading.finish();
             return std::move(reading.body);
     }
-    return std::unexpected(UnreadBody{
-        .no_json = true,
-        .message =
-            "the body is no JSON object (RFC 8259: UTF-8, no mark before it, nothing behind it)"});
+    return std::unexpected(UnreadBody{.no_json = true,
+                                      .message = "the body is not a JSON object (RFC 8259: UTF-8, "
+                                                 "no byte order mark, nothing after it)"});
 }
 
 }  // namespace fullstop::gateway

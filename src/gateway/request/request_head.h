@@ -1,5 +1,5 @@
-// A client's request as the gateway reads it, and as it goes on to the upstream: changed only where
-// a proxy must.
+// A client's request as the gateway reads it, and as the upstream gets it: changed only where a
+// proxy must.
 #pragma once
 
 #include <array>
