@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,8 @@ public:
     /// The process dies: everything live ends so, and nobody listens until then.
     virtual void die(const Ending& ending, base::Instant until) = 0;
     virtual void count_preemption() = 0;
+    /// An event as these bytes, in the answer's stream; nothing when it is not streamed.
+    virtual void say(Sequence& sequence, std::string_view bytes) = 0;
     virtual const ScriptedModel& model() const = 0;
 };
 

@@ -20,6 +20,7 @@ std::string_view reason_phrase(int status) {
         case 404: return "Not Found";
         case 408: return "Request Timeout";
         case 413: return "Content Too Large";
+        case 422: return "Unprocessable Entity";
         case 429: return "Too Many Requests";
         case 500: return "Internal Server Error";
         case 502: return "Bad Gateway";
@@ -84,6 +85,14 @@ std::string AnswerWriter::token(std::string_view text, bool reasoning,
            chunk(events_->opening() + events_->token(text, reasoning));
 }
 
+std::string AnswerWriter::verbatim(
+    std::string_view event, const std::vector<std::pair<std::string, std::string>>& headers) {
+    if (!stream_) return {};
+    const auto start = begun_ ? std::string{} : head(200, events_->content_type(), {}, headers);
+    begun_ = true;
+    return start + chunk(event);
+}
+
 AnswerWriter::Last AnswerWriter::end(
     const Ending& ending, const Totals& totals,
     const std::vector<std::pair<std::string, std::string>>& headers) {
@@ -92,7 +101,9 @@ AnswerWriter::Last AnswerWriter::end(
     if (ending.error && !ending.error_always_in_band) return refuse(ending, headers);
     if (!ending.error && ending.body != BodyEnd::kLastChunk)
         return {{}, ending.body == BodyEnd::kReset ? net::CloseKind::kRst : net::CloseKind::kFin};
-    return end_stream(ending, totals, head(200, events_->content_type(), std::nullopt, headers));
+    return end_stream(ending, totals,
+                      head(200, events_->content_type(), std::nullopt, headers) +
+                          (ending.opening ? chunk(events_->opening()) : std::string{}));
 }
 
 AnswerWriter::Last AnswerWriter::end_stream(const Ending& ending, const Totals& totals,
@@ -131,11 +142,15 @@ AnswerWriter::Last AnswerWriter::refuse(
     std::string server(server_header(script_->plays));
     for (const auto& [name, value] : script_->headers)
         if (name == "Server") server = value;
-    const auto body =
-        ending.html_error ? html_page(status, server) : events_->error_body(*ending.error);
-    return {head(status, ending.html_error ? "text/html" : "application/json; charset=utf-8",
-                 body.size(), headers) +
-            body};
+    auto body = ending.html_error ? html_page(status, server) : events_->error_body(*ending.error);
+    std::string_view type = ending.html_error ? "text/html" : "application/json; charset=utf-8";
+    if (ending.verbatim) {
+        body = *ending.verbatim;
+        type = body.starts_with('<')   ? "text/html"
+               : body.starts_with('{') ? "application/json"
+                                       : "text/plain";
+    }
+    return {head(status, type, body.size(), headers) + body};
 }
 
 }  // namespace fullstop::simulator

@@ -53,6 +53,9 @@ public:
 
     std::string token(std::string_view text, bool reasoning,
                       const std::vector<std::pair<std::string, std::string>>& headers);
+    /// Bytes of an event that the dialect does not know: comments, text that is not JSON.
+    std::string verbatim(std::string_view event,
+                         const std::vector<std::pair<std::string, std::string>>& headers);
     struct Last {
         std::string bytes;
         net::CloseKind close = net::CloseKind::kFin;

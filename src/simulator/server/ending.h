@@ -40,6 +40,9 @@ struct Ending {
     bool truncated = false;  ///< llama-server's flag: the window was full
     std::optional<std::string> eos_reason = {};   ///< TabbyAPI's word beside finish_reason
     std::optional<std::string> stop_reason = {};  ///< vLLM's word beside finish_reason
+    std::optional<std::string> verbatim =
+        {};                ///< these bytes are the error event, or the body of a refusal
+    bool opening = false;  ///< the dialect's first event comes before the end of an empty answer
     bool nameless_model = false;  ///< an empty chunk with "model":"": Ollama's mutated error
 };
 

@@ -47,6 +47,10 @@ public:
             R"([{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}])");
     }
     std::string token(std::string_view text, bool reasoning) const override {
+        if (script_.tool_calls && !reasoning)
+            return event(fmt::format(
+                R"([{{"finish_reason":null,"index":0,"delta":{{"tool_calls":[{{"index":0,"id":"call_1","type":"function","function":{{"name":"note","arguments":{}}}}}]}}}}])",
+                json_quoted(text)));
         return fmt::format(
             R"(data: {{"choices":[{{"finish_reason":null,"index":0,"delta":{{"{}":{}}}}}],{}}})"
             "\n\n",
@@ -71,7 +75,9 @@ public:
         if (usage)
             events.push_back(
                 event("[]", fmt::format(R"(,"usage":{}{})", usage_object(totals), timed)));
-        if (ending.error) {
+        if (ending.verbatim) {
+            events.push_back(*ending.verbatim);
+        } else if (ending.error) {
             const auto object = error_object(*ending.error);
             events.push_back(ending.error_form == ErrorForm::kData
                                  ? fmt::format("data: {{\"error\":{}}}\n\n", object)
@@ -148,7 +154,10 @@ public:
     }
     std::vector<std::string> closing(const Ending& ending, const Totals& totals) const override {
         std::vector<std::string> events;
-        if (ending.error) events.push_back(error_body(*ending.error) + "\n");
+        if (ending.verbatim)
+            events.push_back(*ending.verbatim);
+        else if (ending.error)
+            events.push_back(error_body(*ending.error) + "\n");
         if (ending.terminator)
             events.push_back(
                 line(R"({"role":"assistant","content":""})", done_fields(ending, totals)));

@@ -119,6 +119,15 @@ std::optional<OwnAnswer> own_answer(std::string_view target, const ServerScript&
     switch (script.plays) {
         case Plays::kLlamaServer: return of_llama(target, script, gauges);
         case Plays::kOllama: return of_ollama(target, script);
+        case Plays::kTgi:
+            if (target == "/info")
+                return OwnAnswer{
+                    fmt::format(
+                        R"({{"model_id":{},"max_total_tokens":{},"max_input_tokens":{},"max_concurrent_requests":128,"max_batch_total_tokens":{},"router":"text-generation-router","version":"3.3.6"}})",
+                        json_quoted(script.model), script.window, script.window - 1,
+                        whole_cache(script)),
+                    kJson};
+            return std::nullopt;
         case Plays::kVllm:
             if (target == "/version") return OwnAnswer{R"({"version":"0.22.0"})", kJson};
             if (target == "/metrics" && script.tells.metrics)

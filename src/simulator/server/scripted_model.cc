@@ -214,7 +214,15 @@ int ScriptedModel::natural_length(std::size_t prompt, std::int64_t seed) const {
     const double low = std::log(lengths_.shortest), high = std::log(lengths_.longest);
     const double log_length =
         low + (high - low) * of_prompt.uniform() + lengths_.seed_spread * of_seed.normal();
-    return static_cast<int>(std::lround(std::exp(std::clamp(log_length, low, high))));
+    const double longer = base::Random(mix(key(prompt, seed), 3)).chance(lengths_.long_share);
+    return static_cast<int>(
+        std::lround(std::exp(std::clamp(log_length, low, high)) * (1 + 2 * longer)));
+}
+
+/// Models stop without a full stop, too: only whoever calls every open end a cut is deceived.
+void ScriptedModel::leave_open(ScriptedText& text, base::Random draw) const {
+    if (!text.tokens.empty() && text.tokens.back() == "." && draw.chance(lengths_.open_share))
+        text.tokens.pop_back();
 }
 
 ScriptedText ScriptedModel::alone(std::size_t prompt, std::int64_t seed) const {
@@ -222,7 +230,9 @@ ScriptedText ScriptedModel::alone(std::size_t prompt, std::int64_t seed) const {
     const auto sample = samples_.find(asked.id);
     Composer composer(base::Random(key(prompt, seed)), natural_length(prompt, seed));
     compose(composer, asked, sample == samples_.end() ? std::string{} : sample->second);
-    return composer.take();
+    auto text = composer.take();
+    leave_open(text, base::Random(mix(key(prompt, seed), 4)));
+    return text;
 }
 
 ScriptedText ScriptedModel::diverged(std::size_t prompt, std::int64_t seed, std::size_t at,
@@ -235,7 +245,9 @@ ScriptedText ScriptedModel::diverged(std::size_t prompt, std::int64_t seed, std:
     composer.diverge(at, draw.fork(at),
                      static_cast<double>(at) + left * std::exp(spread * draw.normal()));
     compose(composer, asked, sample == samples_.end() ? std::string{} : sample->second);
-    return composer.take();
+    auto text = composer.take();
+    if (lengths_.open_share > 0) leave_open(text, draw.fork(at + 1));
+    return text;
 }
 
 ScriptedText ScriptedModel::thinking(std::size_t tokens, base::Random& draw) const {

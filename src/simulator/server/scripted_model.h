@@ -24,6 +24,8 @@ struct LengthRange {
     int shortest = 60;
     int longest = 180;
     double seed_spread = 0.12;  ///< sigma of the logarithm
+    double open_share = 0;      ///< of the prose: its last sentence has no full stop
+    double long_share = 0;      ///< of the answers: three times as long
 };
 
 /// A text as the tokens that make it up, their concatenation being the text.
@@ -55,6 +57,7 @@ public:
 private:
     std::uint64_t key(std::size_t prompt, std::int64_t seed) const;
     int natural_length(std::size_t prompt, std::int64_t seed) const;
+    void leave_open(ScriptedText& text, base::Random draw) const;
 
     std::vector<answer::Prompt> prompts_;
     std::uint64_t seed_;

@@ -21,6 +21,16 @@ using State_ = Sequence::State;
 struct Answer {
     Sequence sequence;
     AnswerWriter writer;
+    std::string held = {};  ///< tokens of the event that is being filled
+    bool held_reasoning = false;
+    std::size_t room = 0;  ///< tokens that still go into it
+};
+
+/// An answer's last bytes, on their way a little later.
+struct LateEnd {
+    base::Instant at;
+    net::ServiceSend send;
+    net::ServiceClose close;
 };
 
 std::string whole_response(std::string_view status, std::string_view content_type,
@@ -47,6 +57,9 @@ struct ScriptedServer::State final : Floor {
     base::Instant now_{};
     std::optional<base::Instant> next_step;
     base::Instant down_until{};
+    std::vector<LateEnd> late;
+    std::vector<bool> prompts_seen;
+    std::optional<base::Instant> first_request;
     net::ServiceActions* out = nullptr;  ///< of the call that is running
     std::uint64_t arrivals = 0;
     std::int64_t preempted = 0, prompt_tokens = 0, output_tokens = 0;
@@ -63,6 +76,7 @@ struct ScriptedServer::State final : Floor {
     void end(Sequence& sequence, const Ending& ending) override;
     void die(const Ending& ending, base::Instant until) override;
     void count_preemption() override { ++preempted; }
+    void say(Sequence& sequence, std::string_view bytes) override;
     const ScriptedModel& model() const override { return model_; }
 
     int count(State_ state) const {
@@ -78,6 +92,12 @@ struct ScriptedServer::State final : Floor {
     void finish_prefills();
     void step();
     void make_token(Answer& answer, int running);
+    void deliver(Answer& answer, std::string_view token, bool reasoning);
+    void flush(Answer& answer);
+    void send_late_ends();
+    double slowness();
+    bool seen_before(std::size_t prompt);
+    Answer& owner_of(const Sequence& sequence);
     void vary(Sequence& sequence, int running);
     Totals totals(const Sequence& sequence) const;
 };
@@ -114,15 +134,42 @@ Totals ScriptedServer::State::totals(const Sequence& sequence) const {
 
 void ScriptedServer::State::end(Sequence& sequence, const Ending& ending) {
     if (!sequence.live()) return;
-    const auto owner = std::ranges::find_if(
-        answers, [&](const auto& answer) { return &answer->sequence == &sequence; });
-    FULLSTOP_ASSERT(owner != answers.end(), "a plant ends only sequences of its floor");
+    auto& owner = owner_of(sequence);
+    flush(owner);
     auto chosen = ending;
     for (const auto& plant : plants) plant->ending(*this, sequence, chosen);
-    const auto last = (*owner)->writer.end(chosen, totals(sequence), sequence.headers);
+    const auto last = owner.writer.end(chosen, totals(sequence), sequence.headers);
     sequence.state = State_::kEnded;
-    if (!last.bytes.empty()) out->push_back(net::ServiceSend{sequence.id, last.bytes});
-    out->push_back(net::ServiceClose{sequence.id, last.close, false});
+    const auto jitter = plan.noise.end_jitter;
+    late.push_back({now_, {sequence.id, last.bytes}, {sequence.id, last.close, false}});
+    if (jitter > base::Duration::zero())
+        late.back().at += base::Duration(random_.below(static_cast<std::uint64_t>(jitter.count())));
+    else
+        send_late_ends();
+}
+
+void ScriptedServer::State::send_late_ends() {
+    for (auto& end : late) {
+        if (end.at > now_) continue;
+        if (!end.send.bytes.empty()) out->push_back(std::move(end.send));
+        out->push_back(end.close);
+    }
+    std::erase_if(late, [&](const LateEnd& end) { return end.at <= now_; });
+}
+
+Answer& ScriptedServer::State::owner_of(const Sequence& sequence) {
+    const auto owner = std::ranges::find_if(
+        answers, [&](const auto& answer) { return &answer->sequence == &sequence; });
+    FULLSTOP_ASSERT(owner != answers.end(), "a plant acts only on sequences of its floor");
+    return **owner;
+}
+
+void ScriptedServer::State::say(Sequence& sequence, std::string_view bytes) {
+    if (!sequence.live()) return;
+    auto& owner = owner_of(sequence);
+    flush(owner);
+    if (auto event = owner.writer.verbatim(bytes, sequence.headers); !event.empty())
+        out->push_back(net::ServiceSend{sequence.id, std::move(event)});
 }
 
 void ScriptedServer::State::die(const Ending& ending, base::Instant until) {
@@ -164,6 +211,7 @@ Sequence ScriptedServer::State::understood(const Asked& asked, net::ConnectionId
 }
 
 void ScriptedServer::State::take_in(Dialect dialect, const net::ServiceRequest& request) {
+    if (!first_request) first_request = now_;
     const auto asked = read_asked(dialect, request.body);
     if (!asked || answers.size() >= kMaxSequences) {
         const auto text =
@@ -225,10 +273,13 @@ void ScriptedServer::State::step() {
     for (const auto& answer : answers)
         if (answer->sequence.state == State_::kDecoding && answer->sequence.paused_until <= now_)
             running.push_back(answer.get());
+    if (plan.noise.any_order)
+        for (std::size_t i = running.size(); i > 1; --i)
+            std::swap(running[i - 1], running[random_.below(i)]);
     for (auto* answer : running)
         if (answer->sequence.live()) make_token(*answer, static_cast<int>(running.size()));
     const double factor = plan.timing.growth(static_cast<int>(running.size())) *
-                          std::exp(plan.timing.jitter * random_.normal());
+                          std::exp(plan.timing.jitter * random_.normal()) * slowness();
     next_step = now_ + base::Duration(static_cast<std::int64_t>(
                            static_cast<double>(plan.timing.itl.count()) * factor));
 }
@@ -250,21 +301,53 @@ void ScriptedServer::State::vary(Sequence& sequence, int running) {
 void ScriptedServer::State::make_token(Answer& answer, int running) {
     auto& sequence = answer.sequence;
     vary(sequence, running);
-    if (sequence.made >= sequence.text.tokens.size()) return end(sequence, natural_ending());
+    if (sequence.made >= sequence.text.tokens.size())
+        return end(sequence, plan.tool_calls ? Ending{.reason = "tool_calls"} : natural_ending());
     const bool reasoning = sequence.made < sequence.thinking;
     const auto& token = sequence.text.tokens[sequence.made++];
     ++output_tokens;
-    if (sequence.mute) {
+    if (sequence.mute)
         ++sequence.lost;
-    } else if (auto bytes = answer.writer.token(token, reasoning, sequence.headers);
-               !bytes.empty()) {
-        out->push_back(net::ServiceSend{sequence.id, std::move(bytes)});
-    }
+    else
+        deliver(answer, token, reasoning);
     for (const auto& plant : plants)
         if (sequence.live()) plant->made_token(*this, sequence);
     if (sequence.live() && sequence.limit &&
         static_cast<std::int64_t>(sequence.made) >= *sequence.limit)
         end(sequence, sequence.limit_end);
+}
+
+void ScriptedServer::State::deliver(Answer& answer, std::string_view token, bool reasoning) {
+    if (!answer.held.empty() && answer.held_reasoning != reasoning) flush(answer);
+    const auto most = static_cast<std::uint64_t>(plan.noise.most_tokens_an_event);
+    if (answer.held.empty()) answer.room = most > 1 ? 1 + random_.below(most) : 1;
+    answer.held += token;
+    answer.held_reasoning = reasoning;
+    if (--answer.room == 0) flush(answer);
+}
+
+void ScriptedServer::State::flush(Answer& answer) {
+    if (answer.held.empty()) return;
+    auto bytes = answer.writer.token(answer.held, answer.held_reasoning, answer.sequence.headers);
+    answer.held.clear();
+    if (!bytes.empty()) out->push_back(net::ServiceSend{answer.sequence.id, std::move(bytes)});
+}
+
+/// How much longer than usual everything takes now.
+double ScriptedServer::State::slowness() {
+    const auto& noise = plan.noise;
+    double factor = arrivals <= Noise::kColdAnswers ? noise.cold : 1;
+    if (first_request)
+        factor *= 1 + noise.drift_per_minute * base::to_ms(now_ - *first_request) / 60'000;
+    if (noise.hiccups > 0 && random_.chance(noise.hiccups)) factor *= 10;
+    return factor;
+}
+
+bool ScriptedServer::State::seen_before(std::size_t prompt) {
+    prompts_seen.resize(std::max(prompts_seen.size(), prompt + 1));
+    const bool seen = prompts_seen[prompt];
+    prompts_seen[prompt] = true;
+    return seen;
 }
 
 void ScriptedServer::State::settle() {
@@ -278,7 +361,9 @@ void ScriptedServer::State::settle() {
         if (sequence.state == State_::kQueued && running < plan.slots) {
             sequence.state = State_::kPrefill;
             sequence.admitted = now_;
-            sequence.ready = now_ + plan.timing.prefill_per_token * sequence.prompt_tokens;
+            const double share = seen_before(sequence.prompt) ? plan.noise.cached_prefill : 1;
+            const auto prefill = plan.timing.prefill_per_token * sequence.prompt_tokens;
+            sequence.ready = now_ + base::from_ms(base::to_ms(prefill) * share * slowness());
             ++running;
         }
         if (sequence.alarm) also(*sequence.alarm);
@@ -287,6 +372,7 @@ void ScriptedServer::State::settle() {
     }
     if (!decoding) next_step.reset();
     if (decoding) also(next_step.value_or(now_));
+    for (const auto& end : late) also(end.at);
     if (wake) out->push_back(net::ServiceWake{std::max(*wake, now_)});
 }
 
@@ -328,6 +414,7 @@ void ScriptedServer::client_left(base::Instant now, net::ConnectionId id,
 void ScriptedServer::wake(base::Instant now, net::ServiceActions& out) {
     state_->now_ = now;
     state_->out = &out;
+    state_->send_late_ends();
     state_->ring_alarms();
     state_->finish_prefills();
     if (state_->count(State_::kDecoding) > 0 && (!state_->next_step || *state_->next_step <= now))

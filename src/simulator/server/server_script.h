@@ -25,7 +25,9 @@ enum class Plays {
     kLlamaCppPython,
     kLocalAi,
     kLiteLlm,
-    kSglang
+    kSglang,
+    kTgi,
+    kUnknown  ///< lists its models and says no more
 };
 
 struct Timing {
@@ -44,6 +46,19 @@ struct Variance {
     double alone =
         0;  ///< share of the answers that do not: a server that is not repeatable even for one user
     double spread = 0.4;  ///< sigma of the logarithm of the redrawn remaining length
+};
+
+/// What real machines and servers do to times and deliveries while nothing is wrong.
+struct Noise {
+    base::Duration end_jitter{};  ///< most that an answer's last bytes come later
+    bool any_order = false;       ///< the streams of one step are served in another order each time
+    int most_tokens_an_event = 1;  ///< an event carries one token to so many
+    double cold = 1;               ///< factor on the time of the first kColdAnswers answers
+    double drift_per_minute = 0;   ///< added share of every step's length
+    double hiccups = 0;            ///< chance of a step that takes ten times as long
+    double cached_prefill = 1;     ///< factor on the prefill of a prompt that was seen before
+
+    static constexpr std::uint64_t kColdAnswers = 6;
 };
 
 /// What the server tells of itself beside the answers.
@@ -68,7 +83,9 @@ struct ServerScript {
         pool;  ///< tokens all share, as announced; absent: each slot owns its window
     Timing timing;
     Variance variance;
+    Noise noise;
     Introspection tells;
+    bool tool_calls = false;  ///< OpenAI chat: the text is the arguments of one tool call
     int thinking_tokens = 0;  ///< before each answer, as reasoning
     std::vector<std::pair<std::string, std::string>>
         headers;  ///< of every answer; "Server" replaces the product's own
