@@ -30,6 +30,8 @@ enum class Cause {
     kDisplacedByArrival,
     kCancelledByOther,
     kModelUnloaded,
+    kServerStall,
+    kAnswersMixed,
     kOutputLost,
     kGatewayIdleTimeout,
     kGatewayDeadline,

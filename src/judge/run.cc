@@ -73,6 +73,10 @@ public:
         context.interrupted = run_.interrupted;
         if (const auto found = groups_.find({arm, 1}); found != groups_.end())
             context.alone = telling(found->second);
+        for (const auto& [key, records] : groups_)
+            if (key.first == arm)
+                if (const auto limit = examine(telling(records), prompts_).limit_output)
+                    context.limits[key.second] = *limit;
         ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
         for (const answer::Arm& known : run_.arms)
             if (known.name == arm) result.url = known.url;
@@ -93,6 +97,7 @@ private:
             context.baselines = baselines(arm, *record);
             context.prompt = prompt_of(run_, record->request.prompt_id);
             context.closed_by_probe = closed_by_probe(*record, run_);
+            context.fell_silent = fell_silent(*record, run_);
             const auto outage = context.outages->find(record);
             result.answers.push_back(
                 {record, conclude(*record, context), context.baselines,

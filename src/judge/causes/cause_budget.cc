@@ -4,10 +4,27 @@
 // the same C alone (default_token_limit). Recommends: the budget that suffices.
 #include <fmt/format.h>
 
+#include <limits>
+#include <map>
+
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
 
 namespace fullstop::judge {
+namespace {
+
+/// Answers end at a constant length at each concurrency, and the more users the lower it is.
+bool falls_with_load(const std::map<int, Invariant>& limits) {
+    if (limits.size() < 2) return false;
+    double last = std::numeric_limits<double>::infinity();
+    for (const auto& [concurrency, limit] : limits) {
+        if (limit.answers < 3 || limit.value > last - 2) return false;
+        last = limit.value;
+    }
+    return true;
+}
+
+}  // namespace
 
 MaybeClaim gateway_token_budget(const answer::Record& record, const Context& context) {
     using answer::Cause;
@@ -26,7 +43,8 @@ MaybeClaim gateway_token_budget(const answer::Record& record, const Context& con
         longer_alone = longer_alone || (baseline->length_tokens().value_or(0) > *length + 1);
     const bool constant = context.population != nullptr && context.population->limit_output &&
                           context.population->limit_output->answers >= 3;
-    if (!says && !(longer_alone && constant)) return std::nullopt;
+    const bool moves = falls_with_load(context.limits);
+    if (!says && !(constant && (longer_alone || moves))) return std::nullopt;
     Claim claim{Cause::kGatewayTokenBudget, says ? Confidence::kProven : Confidence::kStrong};
     claim.evidence.push_back(
         {fmt::format("ended by a limit at {} of {} asked-for tokens{}", *length, limit,

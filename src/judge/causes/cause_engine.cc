@@ -94,13 +94,18 @@ MaybeClaim engine_death(const Record& record, const Context& context) {
 MaybeClaim server_error(const Record& record, const Context&) {
     const auto* error = decisive_error(record);
     const bool worded = end_kind(record) == EndKind::kError;
-    if (error == nullptr && !worded) return std::nullopt;
+    const bool refused = failing_status(record) != 0 && !has_content(record);
+    if (error == nullptr && !worded && !refused) return std::nullopt;
     Claim claim{Cause::kServerError, Confidence::kProven};
     claim.evidence.push_back({error != nullptr ? fmt::format("\"{}\"", one_line(error->text, 200))
-                                               : "finish reason \"error\"",
+                              : worded
+                                  ? std::string("finish reason \"error\"")
+                                  : fmt::format("status {} without a word", failing_status(record)),
                               {record.request.id},
                               {},
-                              error != nullptr ? place(*error) : "finish_reason"});
+                              error != nullptr ? place(*error)
+                              : worded         ? "finish_reason"
+                                               : "status"});
     claim.next = "read the server's log at this moment";
     return claim;
 }

@@ -66,6 +66,18 @@ void name_hop(Claim& claim, const Record& record) {
             {"the response head is of " + hop->name, {record.request.id}, {}, hop->where});
 }
 
+/// A timer alone does not show whose it is.
+void need_a_gateway(Claim& claim, const Record& record) {
+    if (gateway_of(record) || html_body(record)) return;
+    claim.confidence = std::min(claim.confidence, Confidence::kWeak);
+    claim.evidence.push_back(
+        {"no header and no error page shows a gateway: a limit of the server's "
+         "own would look the same; --control tells",
+         {record.request.id},
+         {},
+         "headers"});
+}
+
 double longest_gap_ms(const Record& record) {
     double longest = 0;
     for (const base::Duration gap : record.timeline.gaps)
@@ -174,6 +186,7 @@ MaybeClaim gateway_idle_timeout(const Record& record, const Context& context) {
          {record.request.id},
          silence,
          "last silence"});
+    need_a_gateway(claim, record);
     if (common)
         claim.evidence.push_back({fmt::format("the same silence ended {} answers",
                                               context.population->silence_ms->answers),
@@ -214,6 +227,7 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
          {record.request.id},
          elapsed,
          "elapsed"});
+    if (!announced) need_a_gateway(claim, record);
     if (common)
         claim.evidence.push_back(
             {fmt::format("{} answers were cut after the same time, whatever their length",

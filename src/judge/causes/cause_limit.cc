@@ -46,6 +46,14 @@ std::int64_t same_length_elsewhere(const Record& record, const Context& context,
            std::ranges::count_if(context.alone, equal);
 }
 
+/// Where no tokens are reported: the same request alone ended by a limit too, with as much text.
+bool as_long_as_alone(const Record& record, const Context& context) {
+    return std::ranges::any_of(context.baselines, [&](const Record* alone) {
+        return end_kind(*alone) == EndKind::kLength && !alone->end.error && !alone->text.empty() &&
+               record.text.size() * 4 >= alone->text.size() * 3;
+    });
+}
+
 /// At one concurrency every answer is as fast as the other, so a constant time makes a constant
 /// length too: then only another concurrency can tell. A window or a token limit stays there what
 /// it was, a time limit leaves another length.
@@ -58,13 +66,24 @@ bool time_alone_is_constant(const Context& context) {
 
 }  // namespace
 
-MaybeClaim token_limit(const Record& record, const Context&) {
+MaybeClaim token_limit(const Record& record, const Context& context) {
     const auto length = record.length_tokens();
     const auto limit = requested(record);
     const bool reached = length && limit && *length > 0 &&
                          (*length == *limit || *length == *limit - 1);  // LM Studio counts one less
     if (limited(record)) {
         if (limit && !reached) {
+            if (!record.output_tokens && as_long_as_alone(record, context)) {
+                Claim claim{Cause::kTokenLimit, Confidence::kWeak};
+                claim.evidence.push_back(
+                    {fmt::format("labelled {}, as the same request alone, with a text as long; "
+                                 "tokens are not reported, and events are no tokens",
+                                 reason_word(record)),
+                     {record.request.id},
+                     static_cast<double>(record.text.size()),
+                     "text"});
+                return claim;
+            }
             if (!record.output_tokens && record.text_events + 1 >= *limit) {
                 Claim claim{Cause::kTokenLimit, Confidence::kStrong};
                 claim.evidence.push_back(
@@ -191,7 +210,8 @@ MaybeClaim generation_time_limit(const Record& record, const Context& context) {
         return std::nullopt;
     const Invariant& time = *context.population->limit_generation_ms;
     const auto limit = requested(record);
-    if (time.answers < 3 || time.value < 1000 || !time_alone_is_constant(context) ||
+    if (!record.output_tokens || time.answers < 3 || time.value < 1000 ||
+        !time_alone_is_constant(context) ||
         (limit && record.length_tokens() && *record.length_tokens() >= *limit - 1))
         return std::nullopt;
     Claim claim{Cause::kGenerationTimeLimit, Confidence::kStrong};

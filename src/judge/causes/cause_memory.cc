@@ -83,7 +83,11 @@ MaybeClaim kv_pool_mislabelled(const Record& record, const Context& context) {
     const auto open = std::ranges::count_if(
         cluster->members, [](const Record* r) { return ending_of(r->text).open; });
     if (open * 2 < static_cast<std::ptrdiff_t>(cluster->members.size())) return std::nullopt;
-    const bool full = fills_pool(*cluster, context);
+    // That slots share a pool is a guess for most servers; here it must have been told.
+    const bool told =
+        context.server != nullptr &&
+        (context.server->pool || (context.server->shared_pool && *context.server->shared_pool));
+    const bool full = told && fills_pool(*cluster, context);
     Claim claim{Cause::kKvPoolExhausted, full ? Confidence::kStrong : Confidence::kWeak};
     claim.evidence.push_back({fmt::format("{} answers end in one instant, {} of them in the middle "
                                           "of a sentence, all labelled {}",

@@ -36,6 +36,9 @@ std::optional<double> usual_characters_per_token(const Context& context) {
 /// 3 bytes and about 1.5 tokens each; a digit a token).
 constexpr double kFewestCharacters = 0.5;
 
+/// What is left of an answer that thinking crowded out: less than this part of it.
+constexpr std::size_t kFewAnswers = 8;
+
 /// The end of the text that a server held back because it could begin a stop string.
 bool held_back(const Record& record, const Context& context) {
     for (const Record* baseline : context.baselines)
@@ -86,10 +89,16 @@ MaybeClaim output_lost(const Record& record, const Context& context) {
     return claim;
 }
 
-MaybeClaim reasoning_budget(const Record& record, const Context&) {
+MaybeClaim reasoning_budget(const Record& record, const Context& context) {
     const bool open_think = contains(record.text, "<think>") && !contains(record.text, "</think>");
     const bool thought = !record.reasoning.empty() || open_think;
-    const bool no_answer = record.text.empty() || open_think || record.text == record.reasoning;
+    // A word behind the thinking is no answer where the same request alone said more.
+    const bool a_word = !record.reasoning.empty() &&
+                        std::ranges::any_of(context.baselines, [&](const Record* alone) {
+                            return record.text.size() * kFewAnswers < alone->text.size();
+                        });
+    const bool no_answer =
+        record.text.empty() || open_think || record.text == record.reasoning || a_word;
     if (end_kind(record) != EndKind::kLength || record.end.error || !thought || !no_answer)
         return std::nullopt;
     Claim claim{Cause::kReasoningBudget, Confidence::kProven};

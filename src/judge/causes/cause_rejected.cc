@@ -5,6 +5,8 @@
 // the request.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
 #include "judge/signs/error_class.h"
@@ -36,6 +38,13 @@ Claim refusal(Cause cause, Confidence confidence, const Record& record) {
     return claim;
 }
 
+/// The same request was taken on alone: what refuses it now is no fault of the request.
+bool taken_alone(const Context& context) {
+    return std::ranges::any_of(context.baselines, [](const Record* baseline) {
+        return failing_status(*baseline) == 0 && has_content(*baseline);
+    });
+}
+
 }  // namespace
 
 MaybeClaim gateway_rejected(const Record& record, const Context&) {
@@ -63,7 +72,9 @@ MaybeClaim gateway_rejected(const Record& record, const Context&) {
 MaybeClaim admission_rejected(const Record& record, const Context&) {
     const int status = failing_status(record);
     const auto cause = named(record);
-    const bool by_status = status == 429 || status == 503;
+    const auto* error = decisive_error(record);
+    const bool loading = error != nullptr && contains(lower(error->text), "loading model");
+    const bool by_status = status == 429 || (status == 503 && !loading);
     if (has_content(record) || (cause != Cause::kAdmissionRejected && !(by_status && !cause)))
         return std::nullopt;
     Claim claim = refusal(
@@ -77,7 +88,7 @@ MaybeClaim admission_rejected(const Record& record, const Context&) {
     return claim;
 }
 
-MaybeClaim request_rejected(const Record& record, const Context&) {
+MaybeClaim request_rejected(const Record& record, const Context& context) {
     const int status = failing_status(record);
     const bool by_status = status == 400 || status == 401 || status == 403 || status == 404 ||
                            status == 405 || status == 413 || status == 415 || status == 422;
@@ -96,7 +107,8 @@ MaybeClaim request_rejected(const Record& record, const Context&) {
         return claim;
     }
     const auto cause = named(record);
-    if (has_content(record) || !(cause == Cause::kRequestRejected || (by_status && !cause)))
+    if (has_content(record) || taken_alone(context) ||
+        !(cause == Cause::kRequestRejected || (by_status && !cause)))
         return std::nullopt;
     Claim claim = refusal(Cause::kRequestRejected, Confidence::kProven, record);
     claim.next =

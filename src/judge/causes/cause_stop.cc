@@ -12,6 +12,7 @@
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
 #include "judge/signs/hop.h"
+#include "judge/signs/words.h"
 #include "judge/witnesses/ending.h"
 #include "judge/witnesses/prefix.h"
 
@@ -52,6 +53,40 @@ bool open_alone(const Context& context) {
         context.baselines, [](const Record* baseline) { return ending_of(baseline->text).open; });
 }
 
+/// Labelled finished, and there is nothing, or only thinking, where the same request alone said
+/// something.
+Claim emptied(const Record& record) {
+    Claim claim{Cause::kUnexplained, Confidence::kUnresolved};
+    claim.shortened = true;
+    claim.evidence.push_back(
+        {fmt::format("labelled {} with {}; alone the same request had an answer",
+                     reason_word(record),
+                     record.reasoning.empty() ? "no text at all" : "thinking and no answer"),
+         {record.request.id},
+         {},
+         "text"});
+    claim.next =
+        "repeat without streaming and at the server's own port: if the text is there, it is "
+        "lost on the way";
+    return claim;
+}
+
+/// A finished tool call has arguments that are whole JSON.
+MaybeClaim open_call(const Record& record) {
+    if (json_closed(record.tool_calls)) return std::nullopt;
+    Claim claim{Cause::kUnexplained, Confidence::kUnresolved};
+    claim.shortened = true;
+    claim.evidence.push_back(
+        {fmt::format("labelled {}, but the arguments of the tool call are left "
+                     "open: \"...{}\"",
+                     reason_word(record), tail(record.tool_calls, 40)),
+         {record.request.id},
+         {},
+         "tool call"});
+    claim.next = "raise max_tokens, and repeat at the server's own port";
+    return claim;
+}
+
 }  // namespace
 
 MaybeClaim stop_string(const Record& record, const Context&) {
@@ -70,8 +105,10 @@ MaybeClaim stop_string(const Record& record, const Context&) {
 }
 
 MaybeClaim suspicious_stop(const Record& record, const Context& context) {
-    if (!looks_natural(record) || !record.tool_calls.empty() || says_eos(record))
-        return std::nullopt;
+    if (!looks_natural(record)) return std::nullopt;
+    if (came_empty(record, context.baselines)) return emptied(record);
+    if (!record.tool_calls.empty()) return open_call(record);
+    if (says_eos(record)) return std::nullopt;
     const Ending ending = ending_of(record.text);
     const auto hop = gateway_of(record);
     const bool prefix = prefix_of_baseline(record, context.baselines).value_or(false);
@@ -102,11 +139,9 @@ MaybeClaim suspicious_stop(const Record& record, const Context& context) {
     return claim;
 }
 
-MaybeClaim natural_end(const Record& record, const Context&) {
-    const bool tool = end_kind(record) == EndKind::kToolCalls;
-    if (!looks_natural(record)) return std::nullopt;
-    const bool broken_call = tool && !record.tool_calls.empty() && !json_closed(record.tool_calls);
-    if (broken_call) return std::nullopt;
+MaybeClaim natural_end(const Record& record, const Context& context) {
+    if (!looks_natural(record) || came_empty(record, context.baselines)) return std::nullopt;
+    if (!record.tool_calls.empty() && !json_closed(record.tool_calls)) return std::nullopt;
     Confidence confidence = ending_of(record.text).open ? Confidence::kWeak : Confidence::kStrong;
     if (says_eos(record)) confidence = Confidence::kProven;
     Claim claim{Cause::kNaturalEnd, confidence};

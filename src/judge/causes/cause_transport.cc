@@ -6,6 +6,8 @@
 // recording at the server's own port.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
 #include "judge/signs/hop.h"
@@ -34,6 +36,14 @@ Claim broken(Confidence confidence, std::string text, const Record& record) {
     return claim;
 }
 
+/// Others of this server end without a reason too, and have an answer: it leaves the label out.
+bool leaves_reason_out(const Record& record, const Context& context) {
+    return std::ranges::any_of(context.baselines, [&](const Record* alone) {
+        return alone != &record && end_kind(*alone) == EndKind::kNone && alone->end.terminator &&
+               !alone->end.error && has_content(*alone);
+    });
+}
+
 }  // namespace
 
 MaybeClaim connection_broken(const Record& record, const Context&) {
@@ -58,12 +68,17 @@ MaybeClaim connection_broken(const Record& record, const Context&) {
     return std::nullopt;
 }
 
-MaybeClaim silent_end(const Record& record, const Context&) {
+MaybeClaim silent_end(const Record& record, const Context& context) {
     if (end_kind(record) != EndKind::kNone || record.end.error) return std::nullopt;
     if (record.end.terminator) {
-        const Ending ending = ending_of(record.text);
+        Ending ending = ending_of(record.text);
+        if (came_empty(record, context.baselines))
+            ending = {.open = true, .structural = true, .what = "nothing was said"};
+        else if (leaves_reason_out(record, context))
+            ending = {};
         Claim claim{ending.open ? Cause::kUnexplained : Cause::kNaturalEnd,
                     ending.open ? Confidence::kUnresolved : Confidence::kWeak};
+        if (ending.structural) claim.shortened = true;
         claim.evidence.push_back(
             {"the terminator came without a finish reason" +
                  (ending.open ? ", and " + ending.what

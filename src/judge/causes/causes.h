@@ -10,6 +10,8 @@ namespace fullstop::judge {
 
 using MaybeClaim = std::optional<Claim>;
 
+MaybeClaim server_stall(const answer::Record&, const Context&);
+MaybeClaim answers_mixed(const answer::Record&, const Context&);
 MaybeClaim measurement_artefact(const answer::Record&, const Context&);
 MaybeClaim client_misread(const answer::Record&, const Context&);
 MaybeClaim client_deadline(const answer::Record&, const Context&);

@@ -18,6 +18,7 @@ using answer::Confidence;
 using answer::Effect;
 
 constexpr std::array kOrder = {
+    CauseTest{"server_stall", server_stall},
     // made by us
     CauseTest{"measurement_artefact", measurement_artefact},
     CauseTest{
@@ -47,6 +48,7 @@ constexpr std::array kOrder = {
     CauseTest{"displaced_by_arrival", displaced_by_arrival},
     CauseTest{"repetition_guard", repetition_guard},
     CauseTest{"silent_end", silent_end},
+    CauseTest{"answers_mixed", answers_mixed},
     // limits
     CauseTest{"masked_error", masked_error},
     CauseTest{"reasoning_budget", reasoning_budget},

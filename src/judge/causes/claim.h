@@ -36,6 +36,8 @@ struct Context {
     const answer::Prompt* prompt = nullptr;
     bool interrupted = false;      ///< the run was
     bool closed_by_probe = false;  ///< this answer (own_end.h)
+    bool fell_silent = false;      ///< this answer (own_end.h)
+    std::map<int, Invariant> limits = {};  ///< C of each concurrency at which answers ended by one
 };
 
 struct Claim {

@@ -1,8 +1,22 @@
 #include "judge/levels/baseline.h"
 
+#include <algorithm>
+
 #include "judge/levels/arm.h"
 
 namespace fullstop::judge {
+
+namespace {
+
+/// A limit that somebody set and that names itself: it is there however few answers reach it.
+bool is_named_policy(const CauseCount& cause, const std::vector<const Judged*>& losses) {
+    if (cause.confidence < answer::Confidence::kStrong) return false;
+    return std::ranges::any_of(losses, [&](const Judged* loss) {
+        return loss->conclusion.finding.cause == cause.cause && is_policy(loss->conclusion.finding);
+    });
+}
+
+}  // namespace
 
 std::optional<BaselineCut> baseline_cut(const Level* baseline) {
     if (baseline == nullptr || baseline->answers.empty()) return std::nullopt;
@@ -10,9 +24,9 @@ std::optional<BaselineCut> baseline_cut(const Level* baseline) {
     for (const Judged& answer : baseline->answers)
         if (is_loss(answer)) losses.push_back(&answer);
     for (const CauseCount& cause : causes_of(losses)) {
-        if (cause.count < kLeastVictims ||
-            static_cast<double>(cause.count) <
-                kBaselineCut * static_cast<double>(telling_answers(*baseline)))
+        const auto share = kBaselineCut * static_cast<double>(telling_answers(*baseline));
+        if (!is_named_policy(cause, losses) &&
+            (cause.count < kLeastVictims || static_cast<double>(cause.count) < share))
             continue;
         BaselineCut cut{cause, {}};
         for (const Judged* loss : losses)

@@ -121,7 +121,9 @@ Fate fate_of(const Judged& answer) {
         case Cause::kClientCancelled: return Fate::kFailed;
         case Cause::kTokenLimit: return Fate::kLimited;
         case Cause::kUnexplained:
-            return looks_natural(*answer.record) ? Fate::kNatural : Fate::kCut;
+            return looks_natural(*answer.record) && !finding.shortened.value_or(false)
+                       ? Fate::kNatural
+                       : Fate::kCut;
         case Cause::kClientMisread:
         case Cause::kNumericDivergence:
         case Cause::kPromptTruncated: return Fate::kNatural;

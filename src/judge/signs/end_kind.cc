@@ -1,5 +1,7 @@
 #include "judge/signs/end_kind.h"
 
+#include <algorithm>
+
 namespace fullstop::judge {
 
 using answer::Transport;
@@ -39,6 +41,16 @@ bool is_victim(const answer::Record& record) {
 
 bool has_content(const answer::Record& record) {
     return !record.text.empty() || !record.reasoning.empty() || !record.tool_calls.empty();
+}
+
+bool came_empty(const answer::Record& record, const std::vector<const answer::Record*>& baselines) {
+    const auto says_nothing = [](const answer::Record& r) {
+        return r.tool_calls.empty() && r.text.find_first_not_of(" \t\r\n") == std::string::npos;
+    };
+    if (!says_nothing(record) || baselines.empty()) return false;
+    const auto empty = std::ranges::count_if(
+        baselines, [&](const answer::Record* alone) { return says_nothing(*alone); });
+    return empty * 2 < std::ssize(baselines);
 }
 
 bool request_known(const answer::Record& record) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "answer/finish_word.h"
 #include "answer/record.h"
@@ -29,6 +30,9 @@ bool transport_broken(const answer::Record& record);
 
 /// Any text, reasoning or tool call arrived.
 bool has_content(const answer::Record& record);
+
+/// No text and no tool call came, where most answers to the same request alone had one.
+bool came_empty(const answer::Record& record, const std::vector<const answer::Record*>& baselines);
 
 /// What was asked is in the record (a bare response does not hold it): then a limit that is not
 /// there was not asked for.
