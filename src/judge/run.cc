@@ -75,7 +75,7 @@ public:
             context.alone = telling(found->second);
         for (const auto& [key, records] : groups_)
             if (key.first == arm)
-                if (const auto limit = examine(telling(records), prompts_).limit_output)
+                if (const auto limit = usual_limit(telling(records)))
                     context.limits[key.second] = *limit;
         ArmAnswers result{.name = arm, .url = run_.url, .levels = {}};
         for (const answer::Arm& known : run_.arms)

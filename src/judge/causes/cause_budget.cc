@@ -44,7 +44,7 @@ MaybeClaim gateway_token_budget(const answer::Record& record, const Context& con
     const bool constant = context.population != nullptr && context.population->limit_output &&
                           context.population->limit_output->answers >= 3;
     const bool moves = falls_with_load(context.limits);
-    if (!says && !(constant && (longer_alone || moves))) return std::nullopt;
+    if (!says && !moves && !(constant && longer_alone)) return std::nullopt;
     Claim claim{Cause::kGatewayTokenBudget, says ? Confidence::kProven : Confidence::kStrong};
     claim.evidence.push_back(
         {fmt::format("ended by a limit at {} of {} asked-for tokens{}", *length, limit,
@@ -52,6 +52,14 @@ MaybeClaim gateway_token_budget(const answer::Record& record, const Context& con
          {record.request.id},
          static_cast<double>(*length),
          says ? "Fullstop-Effective-Max-Tokens" : "usage"});
+    if (moves)
+        claim.evidence.push_back(
+            {fmt::format("the limit falls as users come: {:.0f} tokens at {}, {:.0f} at {}",
+                         context.limits.begin()->second.value, context.limits.begin()->first,
+                         context.limits.rbegin()->second.value, context.limits.rbegin()->first),
+             {},
+             {},
+             "limits by level"});
     if (constant)
         claim.evidence.push_back({fmt::format("{} answers of this level ended at the same length",
                                               context.population->limit_output->answers),

@@ -150,7 +150,10 @@ MaybeClaim gateway_reported_timeout(const Record& record, const Context& context
     if (!worded && !by_status) return std::nullopt;
     // Before the first byte of the body a gap between reads and a total are the same thing: the
     // wait for the answer.
-    const bool idle = worded && kind->cause == Cause::kGatewayIdleTimeout && has_content(record);
+    // Where tokens still flowed when it came, it was a limit on the whole.
+    const bool silent = !is_timed(record) || *record.last_silence() * 2 >= *record.elapsed();
+    const bool idle =
+        worded && kind->cause == Cause::kGatewayIdleTimeout && has_content(record) && silent;
     Claim claim{idle ? Cause::kGatewayIdleTimeout : Cause::kGatewayDeadline,
                 worded || status != 502 ? Confidence::kProven : Confidence::kStrong};
     std::string text = status != 0 ? fmt::format("status {}", status) : std::string("error event");

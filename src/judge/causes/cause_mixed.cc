@@ -1,6 +1,6 @@
 // answers_mixed: the text is not this request's own. Needs: runs of words that only the answer to
-// another prompt had alone, or a tail that repeats one word for ever where the same request alone
-// does not. Refuted by: the same runs in its own answers alone. Recommends: fewer answers at once,
+// another prompt had alone, or an end that is one piece over and over where the same request alone
+// has none. Refuted by: the same runs in its own answers alone. Recommends: fewer answers at once,
 // and the server's version; nothing the client sets mends it.
 #include <fmt/format.h>
 
@@ -21,7 +21,6 @@ using answer::Record;
 /// Words in a run: chance and common phrases do not share so many.
 constexpr std::size_t kRun = 8;
 constexpr int kRuns = 2;
-constexpr std::size_t kSameWords = 12;
 
 /// Pieces of `text` of kRun words each, as they stand there.
 std::vector<std::string_view> runs_of(std::string_view text) {
@@ -42,20 +41,14 @@ bool in_any(std::string_view run, const std::vector<const Record*>& records) {
                                [&](const Record* record) { return contains(record->text, run); });
 }
 
-/// The last words of the text are one word.
-bool one_word_for_ever(std::string_view text) {
-    std::string_view word;
-    for (std::size_t same = 0; same < kSameWords; ++same) {
-        const std::size_t end = text.find_last_not_of(' ');
-        if (end == std::string_view::npos) return false;
-        const std::size_t space = text.find_last_of(' ', end);
-        if (space == std::string_view::npos) return false;
-        const std::string_view last = text.substr(space + 1, end - space);
-        if (same > 0 && last != word) return false;
-        word = last;
-        text = text.substr(0, space);
-    }
-    return true;
+/// The end of the text is one short piece over and over.
+bool loops_at_its_end(std::string_view text) {
+    constexpr std::size_t kTail = 64, kLongestPiece = 12;
+    if (text.size() < kTail) return false;
+    const std::string_view tail = text.substr(text.size() - kTail);
+    for (std::size_t piece = 1; piece <= kLongestPiece; ++piece)
+        if (tail.substr(piece) == tail.substr(0, kTail - piece)) return true;
+    return false;
 }
 
 }  // namespace
@@ -72,9 +65,9 @@ MaybeClaim answers_mixed(const Record& record, const Context& context) {
         if (!in_any(run, others) || in_any(run, context.baselines)) continue;
         if (foreign++ == 0) shown = run;
     }
-    const bool broken = one_word_for_ever(record.text) &&
+    const bool broken = loops_at_its_end(record.text) &&
                         std::ranges::none_of(context.baselines, [](const Record* alone) {
-                            return one_word_for_ever(alone->text);
+                            return loops_at_its_end(alone->text);
                         });
     if (foreign < kRuns && !broken) return std::nullopt;
     Claim claim{Cause::kAnswersMixed, foreign >= kRuns ? Confidence::kStrong : Confidence::kWeak};
@@ -83,7 +76,8 @@ MaybeClaim answers_mixed(const Record& record, const Context& context) {
              ? fmt::format("{} runs of {} words stand in the answer to another prompt and in none "
                            "to its own: \"{}\"",
                            foreign, kRun, one_line(shown, 80))
-             : std::string("its end repeats one word for ever; the same request alone does not"),
+             : std::string(
+                   "its end is one piece over and over; the same request alone has no such end"),
          {record.request.id},
          static_cast<double>(foreign),
          "text"});

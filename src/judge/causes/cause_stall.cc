@@ -26,7 +26,10 @@ constexpr base::Duration kLeastSilence = std::chrono::seconds(2);
 std::optional<base::Duration> fell_silent_at(const Record& record) {
     const bool worded =
         record.end.error || end_kind(record) != EndKind::kNone || record.end.terminator;
-    if (worded || !is_timed(record) || *record.last_silence() < kLeastSilence) return std::nullopt;
+    const bool ours = record.end.transport == answer::Transport::kClosedByUs ||
+                      record.end.transport == answer::Transport::kTimedOut;
+    if (worded || ours || !is_timed(record) || *record.last_silence() < kLeastSilence)
+        return std::nullopt;
     return *record.timeline.ended - *record.last_silence();
 }
 

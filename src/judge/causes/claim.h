@@ -37,7 +37,8 @@ struct Context {
     bool interrupted = false;      ///< the run was
     bool closed_by_probe = false;  ///< this answer (own_end.h)
     bool fell_silent = false;      ///< this answer (own_end.h)
-    std::map<int, Invariant> limits = {};  ///< C of each concurrency at which answers ended by one
+    /// By concurrency: the length at which most answers that a limit ended have ended there.
+    std::map<int, Invariant> limits = {};
 };
 
 struct Claim {

@@ -10,6 +10,7 @@
 #include "judge/levels/baseline.h"
 #include "judge/levels/headline.h"
 #include "judge/levels/latency.h"
+#include "judge/signs/end_kind.h"
 #include "judge/witnesses/witness.h"
 #include "stats/tests_of_rates.h"
 
@@ -24,6 +25,26 @@ struct Tested {
     double p_losses = 1, p_defects = 1, p_length = 1;
     std::vector<Witness> witnesses;  ///< p corrected
 };
+
+/// What broke in one moment without a word of anybody's is one event, however many answers it took:
+/// a blip of the network, or a server that was started anew.
+std::size_t events_of(const std::vector<const Judged*>& losses) {
+    std::vector<base::Duration> wordless;
+    std::size_t events = 0;
+    for (const Judged* loss : losses) {
+        const answer::Record& record = *loss->record;
+        const bool nameless = loss->conclusion.finding.cause == answer::Cause::kConnectionBroken &&
+                              record.end.transport != answer::Transport::kRefused;
+        if (nameless && is_timed(record))
+            wordless.push_back(*record.timeline.ended);
+        else
+            ++events;
+    }
+    std::ranges::sort(wordless);
+    for (std::size_t i = 0; i < wordless.size(); ++i)
+        if (i == 0 || wordless[i] - wordless[i - 1] > kSimultaneous) ++events;
+    return events;
+}
 
 stats::Count count(std::size_t events, std::size_t total) {
     return {static_cast<std::int64_t>(events), static_cast<std::int64_t>(total)};
@@ -94,6 +115,12 @@ std::string counts(const std::vector<const Judged*>& losses, const Level& level,
         losses.size(), telling_answers(level), level.concurrency, alone, alone_total, p);
 }
 
+/// The shared pool's own words: its mechanism needs load, so one is enough.
+bool pool_was_full(const Judged* loss) {
+    return loss->conclusion.finding.cause == answer::Cause::kKvPoolExhausted &&
+           loss->conclusion.finding.confidence == answer::Confidence::kProven;
+}
+
 /// Steps 1 to 5 of 10.5 for one level.
 void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answers,
             const std::optional<BaselineCut>& cut) {
@@ -103,9 +130,10 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
     const std::size_t alone = baseline != nullptr ? load_losses(*baseline, cut).size() : 0;
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
     result.p_cut = test.p_losses;
-    if (significant(test.p_defects, test.defects.size()) ||
-        significant(test.p_losses, test.losses.size())) {
-        const bool defect = significant(test.p_defects, test.defects.size());
+    const bool pool = std::ranges::any_of(test.defects, pool_was_full) && alone == 0;
+    if (pool || significant(test.p_defects, events_of(test.defects)) ||
+        significant(test.p_losses, events_of(test.losses))) {
+        const bool defect = pool || significant(test.p_defects, events_of(test.defects));
         result.verdict = defect ? Verdict::kServingDefect : Verdict::kPolicy;
         result.why =
             counts(test.losses, level, alone, alone_total, defect ? test.p_defects : test.p_losses);
@@ -134,6 +162,13 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         result.why =
             fmt::format("not measured: the server had died at {} users and refused what came after",
                         gone->caused_at);
+        return;
+    }
+    if (test.losses.size() > 1 && events_of(test.losses) == 1) {
+        result.why = fmt::format(
+            "{} answers broke in one moment at {} users: one event, which a second visit to this "
+            "level must confirm",
+            test.losses.size(), level.concurrency);
         return;
     }
     if (!test.losses.empty()) {
@@ -183,7 +218,12 @@ std::vector<const Judged*> victims_of(const Tested& test, Verdict verdict,
     if (verdict == Verdict::kServingDefect && !test.defects.empty()) return test.defects;
     if (!test.losses.empty()) return test.losses;
     if (const Witness* witness = rising(test)) return witness->answers;
-    return cut ? cut->victims : std::vector<const Judged*>{};
+    std::vector<const Judged*> alike;
+    for (const Judged& answer : test.level->answers)
+        if (cut && is_loss(answer) &&
+            answer.conclusion.finding.cause == cut->victims.front()->conclusion.finding.cause)
+            alike.push_back(&answer);
+    return alike;
 }
 
 std::string drift_of(const ArmAnswers& answers) {
@@ -201,8 +241,15 @@ std::string drift_of(const ArmAnswers& answers) {
             "the baseline after the load loses {} of {} answers, the one before {} of {}: the "
             "server is not the same any more",
             after_lost, after, before_lost, before);
-    if (const auto slower = drift(*baseline)) return slower->text;
     return {};
+}
+
+/// A machine that became slower or faster clouds what is said of speed; how answers end is as it
+/// was.
+std::string speed_drift_of(const ArmAnswers& answers) {
+    const Level* baseline = answers.baseline();
+    const auto drifted = baseline != nullptr ? drift(*baseline) : std::nullopt;
+    return drifted ? drifted->text : std::string();
 }
 
 }  // namespace
@@ -255,6 +302,7 @@ ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
     Reasons reasons;
     reasons.arm = &answers;
     reasons.drift = drifted;
+    reasons.speed_drift = speed_drift_of(answers);
     reasons.more = answers_until_firm(answers);
     auto test = tested.begin();
     for (std::size_t i = 0; i < answers.levels.size(); ++i) {

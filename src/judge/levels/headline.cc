@@ -64,18 +64,25 @@ const Judged* best_of(const std::vector<const Judged*>& victims, answer::Cause c
     return best;
 }
 
-/// A cut that no answer labels: the cause is what a candidate of several victims names, else
-/// unexplained.
+/// A cut that no answer labels.
 CauseCount unlabelled(const std::vector<const Judged*>& victims) {
-    std::map<answer::Cause, std::int64_t> named;
-    for (const Judged* victim : victims)
-        for (const Alternative& alternative : victim->conclusion.finding.alternatives)
-            ++named[alternative.cause];
-    const auto pool = named.find(answer::Cause::kKvPoolExhausted);
-    if (pool != named.end() && pool->second >= 2)
-        return {pool->first, answer::entry(pool->first).layer, pool->second, Confidence::kStrong};
     return {answer::Cause::kUnexplained, answer::Layer::kUnknown,
             static_cast<std::int64_t>(victims.size()), Confidence::kUnresolved};
+}
+
+/// The first level at which this cause took two answers or more, once a higher one shows it for
+/// certain and one user alone never lost an answer to it.
+int first_with(answer::Cause cause, int certain, const Reasons& reasons) {
+    int first = certain;
+    for (const Level& level : reasons.arm->levels) {
+        const auto lost = std::ranges::count_if(level.answers, [&](const Judged& answer) {
+            return is_loss(answer) && answer.conclusion.finding.cause == cause;
+        });
+        if (level.concurrency == 1 && lost > 0) return certain;
+        if (level.concurrency > 1 && lost >= kLeastVictims)
+            first = std::min(first, level.concurrency);
+    }
+    return first;
 }
 
 void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& levels,
@@ -98,7 +105,9 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
     judgement.cause = main.cause;
     judgement.layer = main.layer;
     judgement.confidence = main.confidence;
+    judgement.from_concurrency = first_with(main.cause, *judgement.from_concurrency, reasons);
     for (const int concurrency : {*judgement.from_concurrency, highest}) {
+        if (!reasons.victims.contains(concurrency)) continue;
         const auto& victims = reasons.victims.at(concurrency);
         const Judged* best = best_of(victims, main.cause);
         if (best == nullptr && !victims.empty()) best = victims.front();
@@ -251,6 +260,13 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
             judgement.missing.push_back(
                 fmt::format("{} more answers per level, to see a cut rate of 10 % with 80 % power",
                             reasons.more));
+    }
+    if (!reasons.speed_drift.empty()) {
+        if (judgement.value == Verdict::kLatencyOnly || judgement.value == Verdict::kUnaffected)
+            judgement.headline +=
+                " The machine itself changed its speed meanwhile: how much slower "
+                "load makes it is not known.";
+        judgement.missing.push_back("firm times: " + reasons.speed_drift);
     }
     if (!measured) judgement.missing.push_back("a baseline of one user alone");
     note_pauses(judgement, *reasons.arm);

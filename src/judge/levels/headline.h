@@ -16,9 +16,10 @@ namespace fullstop::judge {
 struct Reasons {
     const ArmAnswers* arm = nullptr;
     std::map<int, std::vector<const Judged*>>
-        victims;            ///< by concurrency, of levels that are policy or serving_defect
-    std::string drift;      ///< empty: none
-    std::int64_t more = 0;  ///< answers per level until firm
+        victims;              ///< by concurrency, of levels that are policy or serving_defect
+    std::string drift;        ///< of how answers end; empty: none
+    std::string speed_drift;  ///< of the machine; empty: none
+    std::int64_t more = 0;    ///< answers per level until firm
 };
 
 Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "judge/signs/end_kind.h"
 
@@ -165,6 +166,21 @@ Population examine(const Group& group, const PromptTokens& prompts) {
             wordless.push_back(record);
     find_locks(population, group, wordless);
     return population;
+}
+
+std::optional<Invariant> usual_limit(const Group& group) {
+    std::map<std::int64_t, std::int64_t> lengths;
+    std::int64_t limited = 0;
+    for (const Record* record : group) {
+        if (end_kind(*record) != EndKind::kLength || record->end.error) continue;
+        ++limited;
+        if (const auto length = record->length_tokens()) ++lengths[*length];
+    }
+    if (lengths.empty()) return std::nullopt;
+    const auto most =
+        std::ranges::max_element(lengths, {}, [](const auto& entry) { return entry.second; });
+    if (most->second * 2 <= limited) return std::nullopt;
+    return Invariant{static_cast<double>(most->first), 0, most->second};
 }
 
 const Cluster* cluster_of(const std::vector<Cluster>& clusters, const Record& record) {

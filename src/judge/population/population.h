@@ -50,6 +50,10 @@ struct Population {
         departures;  ///< victim -> the client whose leaving its end fell on
 };
 
+/// The length that most of these have, of those that a limit ended; absent without a majority. Near
+/// the end of a level fewer run at once, so a limit that moves with load leaves some other lengths.
+std::optional<Invariant> usual_limit(const std::vector<const answer::Record*>& group);
+
 Population examine(const std::vector<const answer::Record*>& group, const PromptTokens& prompts);
 
 /// The cluster of `clusters` that holds `record`, or null.
