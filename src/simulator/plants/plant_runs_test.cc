@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::uint64_t kSeeds[] = {11, 12, 13};
 
-/// The verdict as the document has it: names, not types.
-boost::json::object verdict_of(VirtualRun plan) {
+/// The run as its document: names, not types.
+boost::json::object document_of(VirtualRun plan) {
     auto played = run_probe(std::move(plan));
     auto judgement = judge::judge(played.run);
     const auto text = report::to_json(report::make_document(played.run, std::move(judgement)));
-    return boost::json::parse(text).at("verdict").as_object();
+    return boost::json::parse(text).as_object();
 }
 
 std::string word(const boost::json::object& verdict, std::string_view key) {
@@ -50,6 +50,34 @@ int rank(std::string_view confidence) {
 
 bool allowed(const auto& words, const auto& word) {
     return words.empty() || std::ranges::find(words, word) != words.end();
+}
+
+double number(const boost::json::value& place, std::string_view key) {
+    const auto* found = place.as_object().if_contains(key);
+    return found != nullptr && found->is_number() ? found->to_number<double>() : 1;
+}
+
+/// No verdict contradicts its own table, and no more answers are counted than there are.
+std::string contradictions(const boost::json::object& document) {
+    std::string all;
+    int some = 0, of = 0;
+    const auto headline = word(document.at("verdict").as_object(), "headline");
+    if (const auto open = headline.find('('); open != std::string::npos)
+        if (std::sscanf(headline.c_str() + open, "(%d of %d", &some, &of) == 2 && some > of)
+            all += " counts";
+    for (const auto& level : document.at("arms").as_array().at(0).at("levels").as_array()) {
+        const auto verdict = word(level.as_object(), "verdict");
+        const auto& length = level.at("paired_length");
+        const bool good = verdict == "unaffected" || verdict == "latency_only";
+        if (good && number(length, "high") < 0.7 && number(length, "p") < 0.001)
+            all += fmt::format(" shorter@{}", number(level, "concurrency"));
+        double parts = 0;
+        for (const auto* kind : {"natural", "limited", "cut", "refused", "failed"})
+            parts += number(level, kind);
+        if (parts != number(level, "answers"))
+            all += fmt::format(" sum@{}", number(level, "concurrency"));
+    }
+    return all;
 }
 
 /// What is not as the truth has it; empty when all is.
@@ -77,8 +105,9 @@ TEST(PlantFiles, AreJudgedAsTheyAre) {
         for (const auto seed : kSeeds) {
             auto plant = read_plant(path, seed);
             truth = plant.truth;
-            const auto said = verdict_of(std::move(plant.run));
-            const auto fault = wrong(truth, said);
+            const auto document = document_of(std::move(plant.run));
+            const auto& said = document.at("verdict").as_object();
+            const auto fault = wrong(truth, said) + contradictions(document);
             const auto row =
                 fmt::format("{:<44} seed {} {:<15} {:<22} {:<10} {:<10} load {:<7} from {} {}{}\n",
                             plant.name, seed, word(said, "value"), word(said, "cause"),
