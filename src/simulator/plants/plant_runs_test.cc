@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "judge/verdict.h"
 #include "report/json/run_json.h"
 #include "simulator/plants/test_plant_file.h"
+#include "tests/support/source_dir.h"
 
 namespace fullstop::simulator {
 namespace {
@@ -126,6 +129,31 @@ TEST(PlantFiles, AreJudgedAsTheyAre) {
     fmt::print("plant files: {} of {} runs right, {} known misses\n", right, runs, known);
     EXPECT_EQ(missed, "");
     EXPECT_EQ(mended, "") << "these are judged right now: take known_miss out of their files";
+}
+
+TEST(PlantFiles, TheSameSeedGivesTheSameBytesUnderNoise) {
+    const auto path = tests::source_dir() / "tests/plants/quiet-cuts-of-six-in-ten.toml";
+    const auto bytes = [&](std::uint64_t seed) {
+        std::string all;
+        for (const auto& record : run_probe(read_plant(path, seed).run).run.records)
+            all += fmt::format("{} {} {}\n", record.request.id, record.text,
+                               record.timeline.ended->count());
+        return all;
+    };
+    EXPECT_EQ(bytes(1), bytes(1));
+    EXPECT_NE(bytes(1), bytes(2));
+}
+
+TEST(PlantFiles, AWordThatNobodyKnowsIsAnError) {
+    const auto path = std::filesystem::temp_directory_path() / "fullstop_unknown_word.toml";
+    std::ofstream(path) << "about = 'x'\n[[server.faults]]\nwhen = 'arrival'\nshares = 0.5\n";
+    try {
+        read_plant(path, 1);
+        ADD_FAILURE() << "it was read";
+    } catch (const std::runtime_error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("unknown key 'shares'"));
+    }
+    std::filesystem::remove(path);
 }
 
 }  // namespace
