@@ -12,6 +12,7 @@
 #include "simulator/server/answer_writer.h"
 #include "simulator/server/asked.h"
 #include "simulator/server/introspection.h"
+#include "simulator/server/pace.h"
 
 namespace fullstop::simulator {
 namespace {
@@ -24,13 +25,6 @@ struct Answer {
     std::string held = {};  ///< tokens of the event that is being filled
     bool held_reasoning = false;
     std::size_t room = 0;  ///< tokens that still go into it
-};
-
-/// An answer's last bytes, on their way a little later.
-struct LateEnd {
-    base::Instant at;
-    net::ServiceSend send;
-    net::ServiceClose close;
 };
 
 std::string whole_response(std::string_view status, std::string_view content_type,
@@ -47,19 +41,18 @@ struct ScriptedServer::State final : Floor {
         : plan(std::move(chosen)),
           plants(std::move(planted)),
           model_(plan.prompts, plan.seed, plan.lengths, plan.regex_samples),
-          random_(plan.seed ^ 0x5CA1AB1E) {}
+          random_(plan.seed ^ 0x5CA1AB1E),
+          pace(plan.noise, random_) {}
 
     ServerScript plan;
     std::vector<std::unique_ptr<Plant>> plants;
     ScriptedModel model_;
     base::Random random_;
+    Pace pace;
     std::vector<std::unique_ptr<Answer>> answers;  ///< live, in order of arrival
     base::Instant now_{};
     std::optional<base::Instant> next_step;
     base::Instant down_until{};
-    std::vector<LateEnd> late;
-    std::vector<bool> prompts_seen;
-    std::optional<base::Instant> first_request;
     net::ServiceActions* out = nullptr;  ///< of the call that is running
     std::uint64_t arrivals = 0;
     std::int64_t preempted = 0, prompt_tokens = 0, output_tokens = 0;
@@ -94,9 +87,6 @@ struct ScriptedServer::State final : Floor {
     void make_token(Answer& answer, int running);
     void deliver(Answer& answer, std::string_view token, bool reasoning);
     void flush(Answer& answer);
-    void send_late_ends();
-    double slowness();
-    bool seen_before(std::size_t prompt);
     Answer& owner_of(const Sequence& sequence);
     void vary(Sequence& sequence, int running);
     Totals totals(const Sequence& sequence) const;
@@ -140,21 +130,7 @@ void ScriptedServer::State::end(Sequence& sequence, const Ending& ending) {
     for (const auto& plant : plants) plant->ending(*this, sequence, chosen);
     const auto last = owner.writer.end(chosen, totals(sequence), sequence.headers);
     sequence.state = State_::kEnded;
-    const auto jitter = plan.noise.end_jitter;
-    late.push_back({now_, {sequence.id, last.bytes}, {sequence.id, last.close, false}});
-    if (jitter > base::Duration::zero())
-        late.back().at += base::Duration(random_.below(static_cast<std::uint64_t>(jitter.count())));
-    else
-        send_late_ends();
-}
-
-void ScriptedServer::State::send_late_ends() {
-    for (auto& end : late) {
-        if (end.at > now_) continue;
-        if (!end.send.bytes.empty()) out->push_back(std::move(end.send));
-        out->push_back(end.close);
-    }
-    std::erase_if(late, [&](const LateEnd& end) { return end.at <= now_; });
+    pace.end(now_, {sequence.id, last.bytes}, {sequence.id, last.close, false}, *out);
 }
 
 Answer& ScriptedServer::State::owner_of(const Sequence& sequence) {
@@ -211,7 +187,7 @@ Sequence ScriptedServer::State::understood(const Asked& asked, net::ConnectionId
 }
 
 void ScriptedServer::State::take_in(Dialect dialect, const net::ServiceRequest& request) {
-    if (!first_request) first_request = now_;
+    pace.request_came(now_);
     const auto asked = read_asked(dialect, request.body);
     if (!asked || answers.size() >= kMaxSequences) {
         const auto text =
@@ -279,7 +255,8 @@ void ScriptedServer::State::step() {
     for (auto* answer : running)
         if (answer->sequence.live()) make_token(*answer, static_cast<int>(running.size()));
     const double factor = plan.timing.growth(static_cast<int>(running.size())) *
-                          std::exp(plan.timing.jitter * random_.normal()) * slowness();
+                          std::exp(plan.timing.jitter * random_.normal()) *
+                          pace.slowness(now_, arrivals);
     next_step = now_ + base::Duration(static_cast<std::int64_t>(
                            static_cast<double>(plan.timing.itl.count()) * factor));
 }
@@ -333,23 +310,6 @@ void ScriptedServer::State::flush(Answer& answer) {
     if (!bytes.empty()) out->push_back(net::ServiceSend{answer.sequence.id, std::move(bytes)});
 }
 
-/// How much longer than usual everything takes now.
-double ScriptedServer::State::slowness() {
-    const auto& noise = plan.noise;
-    double factor = arrivals <= Noise::kColdAnswers ? noise.cold : 1;
-    if (first_request)
-        factor *= 1 + noise.drift_per_minute * base::to_ms(now_ - *first_request) / 60'000;
-    if (noise.hiccups > 0 && random_.chance(noise.hiccups)) factor *= 10;
-    return factor;
-}
-
-bool ScriptedServer::State::seen_before(std::size_t prompt) {
-    prompts_seen.resize(std::max(prompts_seen.size(), prompt + 1));
-    const bool seen = prompts_seen[prompt];
-    prompts_seen[prompt] = true;
-    return seen;
-}
-
 void ScriptedServer::State::settle() {
     std::erase_if(answers, [](const auto& answer) { return !answer->sequence.live(); });
     int running = count(State_::kPrefill) + count(State_::kDecoding);
@@ -361,9 +321,10 @@ void ScriptedServer::State::settle() {
         if (sequence.state == State_::kQueued && running < plan.slots) {
             sequence.state = State_::kPrefill;
             sequence.admitted = now_;
-            const double share = seen_before(sequence.prompt) ? plan.noise.cached_prefill : 1;
+            const double share = pace.prefill_share(sequence.prompt);
             const auto prefill = plan.timing.prefill_per_token * sequence.prompt_tokens;
-            sequence.ready = now_ + base::from_ms(base::to_ms(prefill) * share * slowness());
+            sequence.ready =
+                now_ + base::from_ms(base::to_ms(prefill) * share * pace.slowness(now_, arrivals));
             ++running;
         }
         if (sequence.alarm) also(*sequence.alarm);
@@ -372,7 +333,7 @@ void ScriptedServer::State::settle() {
     }
     if (!decoding) next_step.reset();
     if (decoding) also(next_step.value_or(now_));
-    for (const auto& end : late) also(end.at);
+    if (const auto end = pace.next_end()) also(*end);
     if (wake) out->push_back(net::ServiceWake{std::max(*wake, now_)});
 }
 
@@ -414,7 +375,7 @@ void ScriptedServer::client_left(base::Instant now, net::ConnectionId id,
 void ScriptedServer::wake(base::Instant now, net::ServiceActions& out) {
     state_->now_ = now;
     state_->out = &out;
-    state_->send_late_ends();
+    state_->pace.send_late_ends(now, out);
     state_->ring_alarms();
     state_->finish_prefills();
     if (state_->count(State_::kDecoding) > 0 && (!state_->next_step || *state_->next_step <= now))
