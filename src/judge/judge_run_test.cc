@@ -163,13 +163,26 @@ TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
     int cut = 0;
     const auto few = [&cut](RecordBuilder& builder, base::Random&) {
         if (builder.edit().request.concurrency == 8 && cut++ < 2)
-            builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+            builder.says("cut in the mid", 20).error("the decoder gave up");
     };
     PlantedRun planted({.seed = 12, .plant = few});
     const RunJudgement judgement = judge(planted.run());
     EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive) << judgement.verdict.headline;
     EXPECT_FALSE(judgement.verdict.missing.empty());
     EXPECT_GT(pairs_until_firm(planted.run()), 0);
+}
+
+TEST(Planted, OneAnswerThatTheSharedPoolKilledIsEnough) {
+    int cut = 0;
+    const auto one = [&cut](RecordBuilder& builder, base::Random&) {
+        if (builder.edit().request.concurrency == 8 && cut++ < 1)
+            builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+    };
+    PlantedRun planted({.seed = 12, .plant = one});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kServingDefect) << verdict.headline;
+    EXPECT_EQ(verdict.cause, answer::Cause::kKvPoolExhausted);
+    EXPECT_EQ(verdict.load.value, LoadBrings::kProven);
 }
 
 TEST(Planted, ARouteDeadlineIsAPolicyOfTheGatewayAndTheRemedyExceedsTheNeed) {
@@ -365,14 +378,16 @@ TEST(Run, APromptThatIsRememberedIsNoDriftOfTheMachine) {
         << judge(with_later_baseline(15, 20)).verdict.headline;
 }
 
-TEST(Run, AMachineThatSlowsDownMeasuresItselfStreamedOrNot) {
+TEST(Run, AMachineThatSlowsDownCloudsWhatIsSaidOfSpeedAndNotOfEnds) {
     for (const bool streamed : {true, false}) {
         const Judgement verdict = judge(with_later_baseline(3000, 60, streamed)).verdict;
-        EXPECT_EQ(verdict.value, Verdict::kInconclusive);
-        EXPECT_NE(verdict.headline.find(streamed ? "gap between tokens changed"
-                                                 : "time per token changed"),
-                  std::string::npos)
+        EXPECT_LT(verdict.value, Verdict::kInconclusive) << verdict.headline;
+        EXPECT_NE(verdict.headline.find("changed its speed"), std::string::npos)
             << verdict.headline;
+        const std::string said = streamed ? "gap between tokens changed" : "time per token changed";
+        EXPECT_TRUE(std::ranges::any_of(verdict.missing, [&](const std::string& missing) {
+            return missing.find(said) != std::string::npos;
+        }));
     }
 }
 

@@ -107,13 +107,27 @@ struct LevelJudgement {
     double p_cut = 1;  ///< Fisher's exact test against the baseline, one-sided, Holm-corrected
 };
 
+/// How sure it is that load brings what was seen. Proven: the cause's own mechanism needs others at
+/// work and its words stood on the wire (a shared pool, a full queue), or the test is firm.
+enum class LoadBrings { kOpen, kLikely, kProven };
+std::string_view to_string(LoadBrings);
+std::optional<LoadBrings> parse_load(std::string_view);
+
+struct Load {
+    LoadBrings value = LoadBrings::kOpen;
+    std::string why;
+    /// 95 % upper bound of the share of answers that load can still be cutting; absent: load cuts.
+    std::optional<double> bound;
+};
+
 /// A verdict with its reasons: of one arm, or of the run.
 struct Judgement {
     Verdict value = Verdict::kInconclusive;
     std::string headline;  ///< one sentence for people
     std::optional<answer::Cause> cause;
     std::optional<answer::Layer> layer;
-    answer::Confidence confidence = answer::Confidence::kUnresolved;
+    answer::Confidence confidence = answer::Confidence::kUnresolved;  ///< of the cause
+    Load load;
     std::optional<int> from_concurrency;
     std::vector<Evidence> evidence;
     std::vector<Remedy> remedies;

@@ -174,6 +174,9 @@ void print_certainty(const Document& document, Page& page) {
     const judge::Judgement& verdict = document.judgement.verdict;
     page.heading("How sure, and why");
     if (verdict.cause) page.item(meaning(verdict.confidence));
+    if (!verdict.load.why.empty())
+        page.item(fmt::format("that load brings it is {}: {}", to_string(verdict.load.value),
+                              verdict.load.why));
     if (exit_code(verdict.value) == 0) page.item(firmness(verdict));
     for (const judge::ArmJudgement& arm : document.judgement.arms)
         for (const judge::LevelJudgement& level : arm.levels)

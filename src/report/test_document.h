@@ -184,6 +184,7 @@ inline Document defect() {
         .cause = Cause::kKvPoolExhausted,
         .layer = Layer::kMemory,
         .confidence = Confidence::kProven,
+        .load = {},
         .from_concurrency = 4,
         .evidence =
             {{.text =

@@ -46,6 +46,9 @@ std::int64_t same_length_elsewhere(const Record& record, const Context& context,
            std::ranges::count_if(context.alone, equal);
 }
 
+/// Bytes of a token: of English and code three to five.
+constexpr std::size_t kFewestBytes = 2;
+
 /// Where no tokens are reported: the same request alone ended by a limit too, with as much text.
 bool as_long_as_alone(const Record& record, const Context& context) {
     return std::ranges::any_of(context.baselines, [&](const Record* alone) {
@@ -73,7 +76,8 @@ MaybeClaim token_limit(const Record& record, const Context& context) {
                          (*length == *limit || *length == *limit - 1);  // LM Studio counts one less
     if (limited(record)) {
         if (limit && !reached) {
-            if (!record.output_tokens && as_long_as_alone(record, context)) {
+            if (!record.output_tokens && as_long_as_alone(record, context) &&
+                record.text.size() >= kFewestBytes * static_cast<std::size_t>(*limit)) {
                 Claim claim{Cause::kTokenLimit, Confidence::kWeak};
                 claim.evidence.push_back(
                     {fmt::format("labelled {}, as the same request alone, with a text as long; "

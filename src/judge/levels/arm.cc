@@ -115,9 +115,10 @@ std::string counts(const std::vector<const Judged*>& losses, const Level& level,
         losses.size(), telling_answers(level), level.concurrency, alone, alone_total, p);
 }
 
-/// The shared pool's own words: its mechanism needs load, so one is enough.
-bool pool_was_full(const Judged* loss) {
-    return loss->conclusion.finding.cause == answer::Cause::kKvPoolExhausted &&
+/// A full pool and a full queue, in their own words: others must be at work for that, so one is
+/// enough.
+bool needs_load(const Judged* loss, answer::Cause cause) {
+    return loss->conclusion.finding.cause == cause &&
            loss->conclusion.finding.confidence == answer::Confidence::kProven;
 }
 
@@ -130,8 +131,14 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
     const std::size_t alone = baseline != nullptr ? load_losses(*baseline, cut).size() : 0;
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
     result.p_cut = test.p_losses;
-    const bool pool = std::ranges::any_of(test.defects, pool_was_full) && alone == 0;
-    if (pool || significant(test.p_defects, events_of(test.defects)) ||
+    const auto once = [&](answer::Cause cause) {
+        return alone == 0 && std::ranges::any_of(test.losses, [cause](const Judged* loss) {
+                   return needs_load(loss, cause);
+               });
+    };
+    const bool pool = once(answer::Cause::kKvPoolExhausted);
+    if (pool || once(answer::Cause::kAdmissionRejected) ||
+        significant(test.p_defects, events_of(test.defects)) ||
         significant(test.p_losses, events_of(test.losses))) {
         const bool defect = pool || significant(test.p_defects, events_of(test.defects));
         result.verdict = defect ? Verdict::kServingDefect : Verdict::kPolicy;

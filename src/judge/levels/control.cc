@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "judge/signs/end_kind.h"
+#include "judge/signs/error_class.h"
 #include "stats/tests_of_rates.h"
 
 namespace fullstop::judge {
@@ -50,12 +51,66 @@ std::string users(const Judgement& judgement) {
                                       : std::string();
 }
 
+/// Alone the server breaks off where this path says that it finished: the words are the gateway's.
+void find_rewriting(Level& level, const Level& control) {
+    const auto broken = std::ranges::count_if(control.answers, [](const Judged& answer) {
+        return answer.conclusion.finding.cause == Cause::kConnectionBroken;
+    });
+    if (broken < kLeastVictims) return;
+    for (Judged& answer : level.answers) {
+        Finding& finding = answer.conclusion.finding;
+        if (finding.cause != Cause::kUnexplained || !looks_natural(*answer.record)) continue;
+        finding.evidence.push_back(
+            {fmt::format("past the gateway {} of {} answers at {} users break "
+                         "off; here they are called finished",
+                         broken, control.answers.size(), control.concurrency),
+             {},
+             {},
+             "control arm"});
+        finding.cause = Cause::kGatewayRewrite;
+        finding.layer = Layer::kGateway;
+        finding.confidence = Confidence::kStrong;
+        finding.shortened = true;
+    }
+}
+
+bool refused_with_error(const Judged& answer) {
+    return answer.conclusion.finding.cause == Cause::kServerError && !has_content(*answer.record) &&
+           failing_status(*answer.record) != 0;
+}
+
+/// An error before any text that never comes past the gateway is the gateway's refusal.
+void place_refusals(Level& level, const Level& control) {
+    if (std::ranges::any_of(control.answers, refused_with_error)) return;
+    const auto here = std::ranges::count_if(level.answers, refused_with_error);
+    if (here < kLeastVictims || stats::fisher_greater({here, std::ssize(level.answers)},
+                                                      {0, std::ssize(control.answers)}) >= kAlpha)
+        return;
+    for (Judged& answer : level.answers) {
+        if (!refused_with_error(answer)) continue;
+        Finding& finding = answer.conclusion.finding;
+        finding.cause = Cause::kGatewayRejected;
+        finding.layer = Layer::kGateway;
+        finding.confidence = Confidence::kStrong;
+        finding.evidence.push_back({fmt::format("in the control arm none of {} answers at {} users "
+                                                "is refused so: the gateway does it",
+                                                control.answers.size(), control.concurrency),
+                                    {},
+                                    {},
+                                    "control arm"});
+    }
+}
+
 }  // namespace
 
 void compare_with_control(std::vector<ArmAnswers>& arms) {
     if (arms.size() < 2 || arms[0].name != "deployed" || arms[1].url == arms[0].url) return;
     for (Level& level : arms[0].levels) {
         const Level* control = level_of(arms[1], level.concurrency);
+        if (control != nullptr && std::ssize(control->answers) >= kLeastPairs) {
+            find_rewriting(level, *control);
+            place_refusals(level, *control);
+        }
         if (control == nullptr ||
             static_cast<std::int64_t>(control->answers.size()) < kLeastPairs ||
             nameless_count(*control) > 0)

@@ -54,6 +54,8 @@ constexpr std::array kClasses = {
                "LiteLLM's timeout, which on streams is a gap between reads"},
     ErrorClass{kGatewayIdleTimeout, "apitimeouterror",
                "a gateway's client library timed out on a read"},
+    ErrorClass{kGatewayDeadline, "exceeded the timeout sent in the request",
+               "Portkey's limit on the whole exchange"},
     ErrorClass{kGatewayDeadline, "upstream request timeout", "Envoy's limit on the whole exchange"},
     ErrorClass{kGatewayDeadline, "gateway timeout", "a gateway gave up on the server"},
     ErrorClass{kGatewayDeadline, "gateway time-out", "a gateway gave up on the server"},

@@ -98,12 +98,17 @@ json::value remedy_of(const judge::Remedy& remedy) {
                         {"setting", text(remedy.setting)},
                         {"number", maybe(remedy.number)}};
 }
+json::value load_of(const judge::Load& load) {
+    return json::object{
+        {"value", word(load.value)}, {"why", text(load.why)}, {"bound", maybe(load.bound)}};
+}
 json::value verdict_of(const judge::Judgement& judgement) {
     return json::object{{"value", word(judgement.value)},
                         {"headline", text(judgement.headline)},
                         {"cause", maybe_word(judgement.cause)},
                         {"layer", maybe_word(judgement.layer)},
                         {"confidence", word(judgement.confidence)},
+                        {"load", load_of(judgement.load)},
                         {"firm", judgement.firm},
                         {"from_concurrency", maybe(judgement.from_concurrency)},
                         {"evidence", list(judgement.evidence, evidence_of)},

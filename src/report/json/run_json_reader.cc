@@ -153,6 +153,11 @@ judge::Judgement judgement(const Cursor& at) {
     if (at["cause"].there()) at["cause"].word(out.cause.emplace(), answer::parse_cause);
     if (at["layer"].there()) at["layer"].word(out.layer.emplace(), answer::parse_layer);
     at["confidence"].word(out.confidence, answer::parse_confidence);
+    if (at["load"].there()) {  // documents of earlier versions have none
+        at["load"]["value"].word(out.load.value, judge::parse_load);
+        at["load"]["why"].read(out.load.why);
+        at["load"]["bound"].read(out.load.bound);
+    }
     at["firm"].read(out.firm);
     at["from_concurrency"].read(out.from_concurrency);
     out.evidence = evidence_list(at["evidence"]);
