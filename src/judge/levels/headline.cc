@@ -257,6 +257,8 @@ Load load_of(const Judgement& judgement, const std::vector<LevelJudgement>& leve
         return level.concurrency > 1 && level.verdict == judgement.value && level.p_cut < kAlpha;
     });
     if (firm != levels.end()) return {LoadBrings::kProven, firm->why, {}};
+    if (judgement.cause == answer::Cause::kGatewayTokenBudget)
+        return {LoadBrings::kLikely, "the limit is another one at another number of users", {}};
     if (judgement.from_concurrency == 1)
         return {LoadBrings::kOpen, "one user alone is cut as well", {}};
     return {

@@ -69,7 +69,7 @@ std::vector<Kind> kinds() {
         {"5 % resets at every level", [](auto& run, int) { break_one_in_twenty(run); }, true},
         {"slower and slower",
          [=](auto& run, int step) { script(run).noise.drift_per_minute = 0.1 * (1 + step % 10); },
-         false, 30},
+         false, 0},
         {"prompt cache, few slots",
          [=](auto& run, int step) {
              script(run).noise.cached_prefill = 0.05;
@@ -83,7 +83,7 @@ std::vector<Kind> kinds() {
              script(run).plays = Plays::kUnknown;
              if (step % 2 == 0) run.experiment.max_tokens = base::Tokens{90};
          },
-         false, 12},
+         false, 4},
         {"busy machine",
          [=](auto& run, int step) {
              script(run).noise.hiccups = 0.01 * (1 + step % 5);
