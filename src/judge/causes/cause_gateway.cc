@@ -2,7 +2,10 @@
 // words (LiteLLM.Timeout, an Envoy or HTML page, 504/524), or a body broken while the silence
 // before the end (idle) or the whole elapsed time (deadline) hits a known timer or is the same for
 // every victim. Refuted by: an error of the server, or ends that keep no time. Recommends: proxy
-// time-outs above the measured p99 elapsed time, with a margin.
+// time-outs above the measured p99 elapsed time, with a margin. gateway_rewrite (a candidate here;
+// control.h decides by the same request through and past the gateway): bytes that only a hop makes,
+// a comment that came back as data or characters destroyed at a chunk boundary. Recommends: the
+// hop's fixed version, and recording on both sides.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -240,6 +243,20 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
              "invariant elapsed"});
     name_hop(claim, record);
     advise(claim, record, context, false);
+    return claim;
+}
+
+MaybeClaim gateway_rewrite(const answer::Record& record, const Context&) {
+    const bool comment_as_data = record.shape.comment_as_data;
+    const bool destroyed =
+        contains(record.text, "\xEF\xBF\xBD\xEF\xBF\xBD") || contains(record.text, "\xEF\xBF\xBD");
+    if (!comment_as_data && !destroyed) return std::nullopt;
+    Claim claim{answer::Cause::kGatewayRewrite, answer::Confidence::kWeak};
+    claim.decisive = false;
+    claim.why_not = comment_as_data ? "a keepalive comment came back as data: a hop re-wraps the "
+                                      "stream; the end itself is not touched"
+                                    : "replacement characters stand in the text: a hop may decode "
+                                      "chunk by chunk, or the model wrote half a character";
     return claim;
 }
 
