@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/utf8.h"
 #include "wire/answer_reader.h"
 #include "wire/captures/base64.h"
 #include "wire/captures/capture.h"
@@ -215,8 +216,9 @@ bool is_blank(std::string_view line) {
 // Writing
 // -------------------------------------------------------------------------------------------------
 
+/// Heads and names may hold any bytes, JSON may not: what is no UTF-8 becomes U+FFFD.
 void add_line(std::string& out, const json::object& line) {
-    out.append(json::serialize(line)).append("\n");
+    out.append(base::valid_utf8(json::serialize(line))).append("\n");
 }
 
 json::object first_line(const Record& record, std::string_view url) {
