@@ -159,10 +159,10 @@ TEST(Planted, HalfOfTheAnswersAtEightUsersAreFoundWithDefaultSizes) {
     EXPECT_EQ(verdict.from_concurrency, 8);
 }
 
-TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
+TEST(Planted, OneVictimIsNamedAndLeftUndecided) {
     int cut = 0;
     const auto few = [&cut](RecordBuilder& builder, base::Random&) {
-        if (builder.edit().request.concurrency == 8 && cut++ < 2)
+        if (builder.edit().request.concurrency == 8 && cut++ < 1)
             builder.says("cut in the mid", 20).error("the decoder gave up");
     };
     PlantedRun planted({.seed = 12, .plant = few});
@@ -170,6 +170,19 @@ TEST(Planted, OneOrTwoVictimsAreNamedAndLeftUndecided) {
     EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive) << judgement.verdict.headline;
     EXPECT_FALSE(judgement.verdict.missing.empty());
     EXPECT_GT(pairs_until_firm(planted.run()), 0);
+}
+
+TEST(Planted, WordsThatHealthyServersDoNotSayCountAtOnceAndLoadStaysOpen) {
+    int cut = 0;
+    const auto few = [&cut](RecordBuilder& builder, base::Random&) {
+        if (builder.edit().request.concurrency == 8 && cut++ < 3)
+            builder.says("cut in the mid", 20).error("the decoder gave up");
+    };
+    PlantedRun planted({.seed = 12, .plant = few});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.value, Verdict::kServingDefect) << verdict.headline;
+    EXPECT_EQ(verdict.cause, answer::Cause::kServerError);
+    EXPECT_NE(verdict.load.value, LoadBrings::kProven) << verdict.load.why;
 }
 
 TEST(Planted, OneAnswerThatTheSharedPoolKilledIsEnough) {

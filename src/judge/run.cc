@@ -9,6 +9,7 @@
 #include "judge/causes/claim.h"
 #include "judge/levels/arm.h"
 #include "judge/levels/control.h"
+#include "judge/levels/quiet_cuts.h"
 #include "judge/population/readings.h"
 #include "judge/signs/end_kind.h"
 #include "judge/signs/own_end.h"
@@ -42,6 +43,34 @@ const answer::Prompt* prompt_of(const answer::Run& run, const std::string& id) {
 
 using Pair = std::pair<std::string, std::int64_t>;
 
+const Finding* finding_of(const ArmAnswers& arm, const Record* record) {
+    for (const Level& level : arm.levels)
+        for (const Judged& answer : level.answers)
+            if (answer.record == record) return &answer.conclusion.finding;
+    return nullptr;
+}
+
+/// What a dead server turns away has the cause of its death, where that has a name.
+void name_after_death(ArmAnswers& arm, const Outages& outages) {
+    for (Level& level : arm.levels)
+        for (Judged& answer : level.answers) {
+            const auto outage = outages.find(answer.record);
+            if (outage == outages.end() || outage->second.death == answer.record) continue;
+            const Finding* death = finding_of(arm, outage->second.death);
+            if (death == nullptr || !outage->second.death->end.error ||
+                death->cause == answer::Cause::kServerError)
+                continue;
+            Finding& finding = answer.conclusion.finding;
+            finding.cause = death->cause;
+            finding.layer = death->layer;
+            finding.confidence = answer::Confidence::kStrong;
+            finding.evidence.push_back({"the server had died of it and had not come back",
+                                        {outage->second.death->request.id},
+                                        {},
+                                        "outage"});
+        }
+}
+
 class Bench {
 public:
     explicit Bench(const answer::Run& run) : run_(run), prompts_(prompt_tokens(run)) {
@@ -50,6 +79,7 @@ public:
             groups_[{record.request.arm, record.request.concurrency}].push_back(&record);
             if (closed_by_probe(record, run)) continue;
             whole_[record.request.arm].push_back(&record);
+            everything_.push_back(&record);
             if (record.request.concurrency == 1)
                 alone_[record.request.arm][{record.request.prompt_id, record.request.seed}]
                     .push_back(&record);
@@ -66,6 +96,7 @@ public:
         const Outages outages = outages_of(whole);
         Context context;
         context.arm_population = &population;
+        context.run = &everything_;
         context.outages = &outages;
         context.server = facts(run_.server_before, arm);
         context.server_after = facts(run_.server_after, arm);
@@ -82,6 +113,7 @@ public:
             if (known.name == arm) result.url = known.url;
         for (const auto& [key, records] : groups_)
             if (key.first == arm) result.levels.push_back(level(arm, key.second, records, context));
+        name_after_death(result, outages);
         return result;
     }
 
@@ -100,8 +132,8 @@ private:
             context.fell_silent = fell_silent(*record, run_);
             const auto outage = context.outages->find(record);
             result.answers.push_back(
-                {record, conclude(*record, context), context.baselines,
-                 outage == context.outages->end() ? concurrency : outage->second});
+                {record, conclude(*record, context), context.baselines, context.prompt,
+                 outage == context.outages->end() ? concurrency : outage->second.concurrency});
         }
         return result;
     }
@@ -123,6 +155,7 @@ private:
     PromptTokens prompts_;
     std::set<std::string> arms_;
     std::vector<std::string> order_;
+    std::vector<const Record*> everything_;  ///< of all arms, without what the probe closed
     std::map<std::pair<std::string, int>, std::vector<const Record*>> groups_;
     std::map<std::string, std::vector<const Record*>>
         whole_;  ///< by arm, without what the probe closed
@@ -139,6 +172,7 @@ RunJudgement judge(const answer::Run& run) {
     std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) {
         return (a.name == "deployed") > (b.name == "deployed");
     });
+    for (ArmAnswers& arm : answers) find_quiet_cuts(arm);
     compare_with_control(answers);
     for (const ArmAnswers& arm : answers) {
         result.arms.push_back(judge_arm(arm, run));
@@ -159,7 +193,8 @@ RunJudgement judge(const answer::Run& run) {
 int pairs_until_firm(const answer::Run& run) {
     const Bench bench(run);
     if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return 0;
-    const ArmAnswers answers = bench.answers("deployed");
+    ArmAnswers answers = bench.answers("deployed");
+    find_quiet_cuts(answers);
     const Verdict verdict = judge_arm(answers, run).verdict.value;
     if (verdict >= Verdict::kPolicy) return 0;
     return static_cast<int>(answers_until_firm(answers));

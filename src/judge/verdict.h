@@ -12,6 +12,7 @@
 #include "answer/cause.h"
 #include "answer/fact.h"
 #include "answer/run.h"
+#include "stats/tests_of_rates.h"
 
 namespace fullstop::judge {
 
@@ -87,6 +88,15 @@ struct CauseCount {
     answer::Confidence confidence;
 };
 
+/// A test of one level: what it counted, and how much it says.
+struct LevelTest {
+    std::string name;
+    stats::Count seen, alone;  ///< alone: none where each answer is compared with its own baseline
+    std::optional<double> p;   ///< corrected over the levels
+    std::optional<double> e;   ///< e-value, at its highest
+    bool firm = false;         ///< it decides
+};
+
 /// One arm at one concurrency.
 struct LevelJudgement {
     int concurrency = 1;
@@ -104,6 +114,8 @@ struct LevelJudgement {
     answer::Fact<base::Bytes> memory_free_bytes_min =
         answer::Fact<base::Bytes>::unavailable("not sampled");
     std::vector<CauseCount> causes;  ///< most frequent first
+    std::vector<LevelTest> tests;     ///< above one user
+    std::optional<double> bound;      ///< 95 % upper bound of the share of events, always valid
     double p_cut = 1;  ///< Fisher's exact test against the baseline, one-sided, Holm-corrected
 };
 

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <array>
 
+#include "stats/evalues.h"
 #include "stats/interval.h"
 #include "stats/quantile.h"
 #include "stats/tests_of_pairs.h"
@@ -118,6 +119,66 @@ TEST(Stats, EveryIntervalHoldsItsEstimate) {
         RC_ASSERT(p > 0 && p <= 1);
         if (k > 0) RC_ASSERT(fisher_greater({k - 1, n}, {j, m}) >= p - 1e-12);
     }));
+}
+
+TEST(RateEvalue, GrowsWithEventsAsTheMixtureSays) {
+    EXPECT_NEAR(rate_evalue({0, 16}), 0.164622, 1e-6);
+    EXPECT_NEAR(rate_evalue({1, 1}), 22.7, 1e-9);
+    EXPECT_NEAR(rate_evalue({1, 16}), 1.4851, 1e-4);
+    EXPECT_NEAR(rate_evalue({2, 2}), 964.4, 1e-9);
+    EXPECT_NEAR(rate_evalue({2, 16}), 16.636, 1e-3);
+    EXPECT_NEAR(rate_evalue({3, 24}), 78.3572, 1e-4);
+    EXPECT_NEAR(rate_evalue({4, 40}), 158.261, 1e-3);
+    EXPECT_NEAR(rate_evalue({8, 8}) / 2.21124e14, 1, 1e-5);
+}
+
+TEST(RateEvalue, IsOneOnAverageAtTheToleratedRate) {
+    double mean = 0;
+    for (int k = 0; k <= 12; ++k) {
+        double ways = 1;
+        for (int i = 0; i < k; ++i) ways = ways * (12 - i) / (i + 1);
+        mean += ways * std::pow(0.01, k) * std::pow(0.99, 12 - k) * rate_evalue({k, 12});
+    }
+    EXPECT_NEAR(mean, 1, 1e-9);
+}
+
+TEST(RateEvalue, OnceReachedItStaysReached) {
+    const std::array<char, 6> early{1, 1, 0, 0, 0, 0};
+    EXPECT_NEAR(highest_rate_evalue(early), 964.4, 1e-9);
+    EXPECT_EQ(highest_rate_evalue(std::array<char, 2>{}), 1);
+}
+
+TEST(PairEvalue, ComparesLoadedWithAlone) {
+    EXPECT_NEAR(pair_evalue(0, 0, 16), 0.709505, 1e-6);
+    EXPECT_NEAR(pair_evalue(0, 4, 16), 14.6761, 1e-4);
+    EXPECT_NEAR(pair_evalue(0, 8, 16), 403.072, 1e-3);
+    EXPECT_NEAR(pair_evalue(1, 8, 16), 13.4537, 1e-4);
+    EXPECT_NEAR(pair_evalue(0, 9, 60), 385.739, 1e-3);
+}
+
+TEST(RateBound, HoldsAtEveryMoment) {
+    EXPECT_NEAR(rate_bound({0, 16}), 0.17867, 1e-5);
+    EXPECT_NEAR(rate_bound({0, 31}), 0.09867, 1e-5);
+    EXPECT_NEAR(rate_bound({0, 80}), 0.04060, 1e-5);
+    EXPECT_NEAR(rate_bound({1, 40}), 0.17306, 1e-5);
+    EXPECT_NEAR(rate_bound({2, 100}), 0.09504, 1e-5);
+    EXPECT_EQ(rate_bound({0, 0}), 1);
+    EXPECT_EQ(rate_bound({3, 3}), 1);
+}
+
+TEST(ScoreEvalue, BetsOnTheSignOfPairs) {
+    EXPECT_NEAR(highest_score_evalue(std::array{1.0, 1.0, 1.0}), 5.01286, 1e-5);
+    EXPECT_NEAR(highest_score_evalue(std::vector<double>(7, 0.95)), 44.1128, 1e-4);
+    // The first bet wins 0.95 x (0.3 x 0.4 + 0.4 x 0.7 + 0.3 x 0.95); it never stands higher.
+    EXPECT_NEAR(highest_score_evalue(std::array{0.95, -0.95, 0.95, 0.5}), 1.65075, 1e-9);
+    EXPECT_EQ(highest_score_evalue(std::array{-1.0, -1.0}), 1);
+}
+
+TEST(FlipEvalue, CountsWhoStoppedFirst) {
+    EXPECT_NEAR(flip_evalue({3, 3}), 273.387, 1e-3);
+    EXPECT_NEAR(flip_evalue({4, 5}), 367.355, 1e-3);
+    EXPECT_NEAR(flip_evalue({1, 10}), 0.155438, 1e-6);
+    EXPECT_NEAR(flip_evalue({5, 12}), 28.5974, 1e-4);
 }
 
 }  // namespace

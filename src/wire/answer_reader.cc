@@ -129,14 +129,19 @@ struct AnswerReader::State final : BodySink {
 
     void on_unread(std::string_view text) override {
         ++record->unread_events;
-        if (unread_start.empty()) unread_start = trim(text).substr(0, kMaxErrorTextBytes);
+        const std::string_view start = trim(text).substr(0, kMaxErrorTextBytes);
+        if (unread_start.empty()) unread_start = start;
+        const bool words = !start.empty() && start.front() != '{' && start.front() != '[';
+        last_words = words ? start : std::string_view();
     }
 
     void read(JsonValue event, bool surely_error) {
         if (!read_event(event, surely_error || transcript.failed(), transcript)) on_unread({});
         const std::int64_t before = record->text_events;
         transcript.end_event();
-        if (record->text_events > before) at_last_text = received;
+        if (record->text_events == before) return;
+        at_last_text = received;
+        last_words.clear();
     }
 
     // The end
@@ -213,7 +218,11 @@ struct AnswerReader::State final : BodySink {
         if (record->end.error) return;
         const bool no_answer = body.form() == BodyForm::kOther && record->unread_events > 0;
         if (no_answer || transcript.failed())
-            named(unread_start.empty() ? framing.head().phrase : unread_start);
+            return named(unread_start.empty() ? framing.head().phrase : unread_start);
+        // Some servers write what went wrong as plain text into the stream, and nothing after it.
+        if (!last_words.empty() && !record->end.reason && !record->end.terminator)
+            transcript.error(
+                {std::nullopt, {}, {}, std::move(last_words), answer::ErrorPlace::kStream});
     }
 
     /// llama-server reports no queue time, but what its own prefill and one token do not explain of
@@ -240,6 +249,7 @@ struct AnswerReader::State final : BodySink {
     std::int64_t received = 0, at_last_text = 0;
     int documents = 0;         ///< JSON texts of a body that is not SSE
     std::string unread_start;  ///< start of the first part that was not understood
+    std::string last_words;    ///< plain text where an event was due, and no answer text since
     bool head_taken = false;
     bool ended = false;
 };

@@ -45,6 +45,22 @@ const Record* departure_at_last_token(const Record& record, const Context& conte
     return nullptr;
 }
 
+/// Of all that fell silent until a client gave up, most did so when another left. With many users
+/// some fall on such a moment by chance.
+bool mostly_locked(const Context& context) {
+    std::ptrdiff_t silent = 0, locked = 0;
+    for (const Record* one : context.siblings) {
+        const bool ours = one->end.transport == answer::Transport::kTimedOut ||
+                          one->end.transport == answer::Transport::kClosedByUs;
+        if (!ours || !one->timeline.ended || !one->last_silence() ||
+            *one->last_silence() <= std::chrono::seconds(2))
+            continue;
+        ++silent;
+        locked += departure_at_last_token(*one, context) != nullptr;
+    }
+    return locked * 2 > silent;
+}
+
 }  // namespace
 
 MaybeClaim aborted_by_server(const Record& record, const Context&) {
@@ -99,7 +115,7 @@ MaybeClaim cancelled_by_other(const Record& record, const Context& context) {
     const Record* other = nullptr;
     if (stalled && record.timeline.ended && record.last_silence() &&
         *record.last_silence() > std::chrono::seconds(2))
-        other = departure_at_last_token(record, context);
+        other = mostly_locked(context) ? departure_at_last_token(record, context) : nullptr;
     if (other == nullptr && context.population != nullptr)
         if (const auto found = context.population->departures.find(&record);
             found != context.population->departures.end())

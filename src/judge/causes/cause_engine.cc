@@ -79,13 +79,14 @@ MaybeClaim engine_death(const Record& record, const Context& context) {
     }
     if (context.outages == nullptr) return std::nullopt;
     const auto outage = context.outages->find(&record);
-    if (outage == context.outages->end()) return std::nullopt;
+    if (outage == context.outages->end() || record.end.error) return std::nullopt;
+    const int users = outage->second.concurrency;
     Claim claim{Cause::kEngineDeath, Confidence::kStrong};
-    claim.evidence.push_back({fmt::format("answers broke at {} users, and the connections tried "
-                                          "after that were refused: the server process was gone",
-                                          outage->second),
+    claim.evidence.push_back({fmt::format("answers broke at {} users, and what was tried after "
+                                          "that was refused: the server process was gone",
+                                          users),
                               {record.request.id},
-                              static_cast<double>(outage->second),
+                              static_cast<double>(users),
                               "transport"});
     claim.next = "look for its end in the system journal (memory killer?) and in the server's log";
     return claim;

@@ -106,6 +106,29 @@ bool shared(const std::optional<Invariant>& invariant, double value) {
            std::abs(invariant->value - value) <= std::max(250.0, 0.02 * value);
 }
 
+/// Answers of the whole run, arms and levels together, that were cut after the same time in at
+/// least two moments, where none took longer: what starts and ends together shares its time by that
+/// alone.
+std::optional<std::int64_t> cut_after_the_same_time(const Record& record, const Context& context) {
+    if (context.run == nullptr) return std::nullopt;
+    const double elapsed = base::to_ms(*record.elapsed());
+    const double slack = std::max(100.0, 0.02 * elapsed);
+    std::int64_t alike = 0;
+    std::optional<base::Duration> first, last;
+    for (const Record* other : *context.run) {
+        if (!is_timed(*other) || !has_content(*other)) continue;
+        const double theirs = base::to_ms(*other->elapsed());
+        if (theirs > elapsed + slack) return std::nullopt;
+        if (!cut_without_words(*other) || theirs < elapsed - slack) continue;
+        ++alike;
+        const base::Duration at = *other->timeline.ended;
+        first = first ? std::min(*first, at) : at;
+        last = last ? std::max(*last, at) : at;
+    }
+    const bool moments = first && *last - *first > std::chrono::milliseconds(500);
+    return alike >= 3 && moments ? std::optional(alike) : std::nullopt;
+}
+
 /// Whole seconds and the wait for the first token stand between the stamps' span and the time since
 /// the request.
 constexpr std::int64_t kStampSlack = 3;
@@ -221,10 +244,11 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
                         shared(context.population->elapsed_ms, elapsed) &&
                         (cluster == nullptr || static_cast<std::int64_t>(cluster->members.size()) <
                                                    context.population->elapsed_ms->answers);
-    if (!timer && !common && !announced) return std::nullopt;
+    const auto elsewhere = cut_after_the_same_time(record, context);
+    if (!timer && !common && !announced && !elsewhere) return std::nullopt;
     Confidence confidence =
         transport_broken(record) && timer ? Confidence::kStrong : Confidence::kWeak;
-    if (common) confidence = Confidence::kStrong;
+    if (common || elsewhere) confidence = Confidence::kStrong;
     if (announced) confidence = Confidence::kProven;
     Claim claim{Cause::kGatewayDeadline, confidence};
     claim.evidence.push_back(
@@ -234,12 +258,12 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
          elapsed,
          "elapsed"});
     if (!announced) need_a_gateway(claim, record);
-    if (common)
+    if (common || elsewhere)
         claim.evidence.push_back(
             {fmt::format("{} answers were cut after the same time, whatever their length",
-                         context.population->elapsed_ms->answers),
+                         common ? context.population->elapsed_ms->answers : *elsewhere),
              {},
-             context.population->elapsed_ms->value,
+             elapsed,
              "invariant elapsed"});
     name_hop(claim, record);
     advise(claim, record, context, false);

@@ -55,10 +55,15 @@ MaybeClaim gateway_rejected(const Record& record, const Context&) {
     const auto hop = gateway_of(record);
     const bool gateways_own = html_body(record) || (hop && !cause);
     const bool full = status == 429 || status == 502 || status == 503;
-    if (cause != Cause::kGatewayRejected && !(full && gateways_own)) return std::nullopt;
-    Claim claim = refusal(
-        Cause::kGatewayRejected,
-        cause == Cause::kGatewayRejected ? Confidence::kProven : Confidence::kStrong, record);
+    // 502 says that somebody stands before a server; a body of its own is not JSON.
+    const auto& error = record.end.error;
+    const bool bad_gateway =
+        status == 502 && !cause && (!error || (error->type.empty() && error->code.empty()));
+    if (cause != Cause::kGatewayRejected && !(full && gateways_own) && !bad_gateway)
+        return std::nullopt;
+    Confidence confidence = gateways_own ? Confidence::kStrong : Confidence::kWeak;
+    if (cause == Cause::kGatewayRejected) confidence = Confidence::kProven;
+    Claim claim = refusal(Cause::kGatewayRejected, confidence, record);
     if (hop)
         claim.evidence.push_back({"answered by " + hop->name, {record.request.id}, {}, hop->where});
     claim.remedies.push_back(

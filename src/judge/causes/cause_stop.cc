@@ -1,4 +1,6 @@
-// stop_string, natural_end, suspicious_stop, numeric_divergence: the server says it finished.
+// stop_string, natural_end, suspicious_stop, mislabelled_limit, numeric_divergence: the server says
+// it finished. mislabelled_limit (default_token_limit, context_limit) needs: one user alone gets
+// answers to several prompts that end at one and the same length, most in mid-sentence, none later.
 // stop_string needs: the string that matched. natural_end needs: the word and nothing against it;
 // evidence of EOS raises it. suspicious_stop (unexplained) needs: a strict prefix of what the same
 // request said alone, or an open text behind a hop that is known to invent ends. numeric_divergence
@@ -8,6 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
+#include <vector>
 
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
@@ -87,7 +92,76 @@ MaybeClaim open_call(const Record& record) {
     return claim;
 }
 
+/// A length at which answers alone end, whatever was asked.
+struct Wall {
+    std::int64_t tokens = 0;
+    std::int64_t answers = 0;
+    bool of_window = false;  ///< prompt and answer together
+};
+
+constexpr std::int64_t kLeastAtWall = 4;
+constexpr std::size_t kLeastPrompts = 3;
+
+template <class Length>
+std::optional<Wall> wall_of(const Context& context, const Length& length) {
+    std::map<std::int64_t, std::vector<const Record*>> lengths;
+    for (const Record* alone : context.alone)
+        if (looks_natural(*alone) && alone->tool_calls.empty() && !alone->text.empty())
+            if (const auto tokens = length(*alone)) lengths[*tokens].push_back(alone);
+    if (lengths.empty()) return std::nullopt;
+    const auto& [tokens, answers] = *lengths.rbegin();
+    std::set<std::string> prompts;
+    std::set<std::int64_t> outputs;
+    for (const Record* one : answers) {
+        prompts.insert(one->request.prompt_id);
+        outputs.insert(one->length_tokens().value_or(0));
+    }
+    const auto open = std::ranges::count_if(
+        answers, [](const Record* one) { return ending_of(one->text).open; });
+    if (std::ssize(answers) < kLeastAtWall || prompts.size() < kLeastPrompts ||
+        open * 2 < std::ssize(answers))
+        return std::nullopt;
+    return Wall{tokens, std::ssize(answers), outputs.size() > 1};
+}
+
+Claim ended_at(const Wall& wall, const Record& record) {
+    Claim claim{wall.of_window ? Cause::kContextLimit : Cause::kDefaultTokenLimit,
+                Confidence::kStrong};
+    claim.evidence.push_back(
+        {fmt::format("labelled {} at {} tokens{}; alone {} answers to several prompts end just "
+                     "there, most in the middle of a sentence, and none later",
+                     reason_word(record), wall.tokens,
+                     wall.of_window ? " of prompt and answer" : "", wall.answers),
+         {record.request.id},
+         static_cast<double>(wall.tokens),
+         wall.of_window ? "invariant P + C" : "invariant C"});
+    claim.remedies.push_back(
+        {wall.of_window
+             ? fmt::format("give each request a window above {} tokens", wall.tokens)
+             : fmt::format("find what limits answers to {} tokens in the server's settings and "
+                           "raise it; send max_tokens with every request",
+                           wall.tokens),
+         wall.of_window ? "context" : "max_tokens", static_cast<double>(wall.tokens)});
+    return claim;
+}
+
 }  // namespace
+
+MaybeClaim mislabelled_limit(const Record& record, const Context& context) {
+    if (!looks_natural(record) || !record.tool_calls.empty() || record.text.empty() ||
+        !ending_of(record.text).open)
+        return std::nullopt;
+    const auto output = [](const Record& one) { return one.length_tokens(); };
+    const auto total = [&](const Record& one) {
+        return total_tokens_of(one, context.prompt_tokens);
+    };
+    if (const auto wall = wall_of(context, output); wall && output(record) == wall->tokens)
+        return ended_at({wall->tokens, wall->answers, false}, record);
+    if (const auto wall = wall_of(context, total);
+        wall && wall->of_window && total(record) == wall->tokens)
+        return ended_at(*wall, record);
+    return std::nullopt;
+}
 
 MaybeClaim stop_string(const Record& record, const Context&) {
     if (record.end.error || transport_broken(record)) return std::nullopt;

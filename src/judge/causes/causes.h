@@ -31,6 +31,7 @@ MaybeClaim displaced_by_arrival(const answer::Record&, const Context&);
 MaybeClaim cancelled_by_other(const answer::Record&, const Context&);
 MaybeClaim model_unloaded(const answer::Record&, const Context&);
 MaybeClaim repetition_guard(const answer::Record&, const Context&);
+MaybeClaim mislabelled_limit(const answer::Record&, const Context&);
 MaybeClaim output_lost(const answer::Record&, const Context&);
 MaybeClaim reasoning_budget(const answer::Record&, const Context&);
 MaybeClaim gateway_reported_timeout(const answer::Record&, const Context&);

@@ -59,6 +59,7 @@ constexpr std::array kOrder = {
     CauseTest{"unclear_limit", unclear_limit},
     // finished, it says
     CauseTest{"kv_pool_mislabelled", kv_pool_mislabelled},
+    CauseTest{"mislabelled_limit", mislabelled_limit},
     CauseTest{"output_lost", output_lost},
     CauseTest{"stop_string", stop_string},
     CauseTest{"gateway_rewrite", gateway_rewrite},

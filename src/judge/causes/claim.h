@@ -26,6 +26,7 @@ struct Context {
         siblings;  ///< answers of the same arm, phase and level, itself included
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
     std::vector<const answer::Record*> alone;      ///< every answer of the arm at concurrency 1
+    const std::vector<const answer::Record*>* run = nullptr;  ///< every answer of every arm
     const answer::ServerFacts* server = nullptr;   ///< as it described itself before the load
     const answer::ServerFacts* server_after = nullptr;
     const Population* population = nullptr;       ///< of the siblings

@@ -9,10 +9,10 @@
 
 #include "judge/levels/baseline.h"
 #include "judge/levels/headline.h"
+#include "judge/levels/labelled.h"
 #include "judge/levels/latency.h"
 #include "judge/signs/end_kind.h"
-#include "judge/witnesses/witness.h"
-#include "stats/tests_of_rates.h"
+#include "stats/evalues.h"
 
 namespace fullstop::judge {
 namespace {
@@ -22,33 +22,10 @@ struct Tested {
     const Level* level = nullptr;
     std::vector<const Judged*> losses;
     std::vector<const Judged*> defects;  ///< those of the losses that no policy explains
-    double p_losses = 1, p_defects = 1, p_length = 1;
-    std::vector<Witness> witnesses;  ///< p corrected
+    LabelledStream lost, broken;         ///< of the losses; of the defects alone
+    double least = kCalled;              ///< e-value from which on a rate is called here
+    double p_length = 1;
 };
-
-/// What broke in one moment without a word of anybody's is one event, however many answers it took:
-/// a blip of the network, or a server that was started anew.
-std::size_t events_of(const std::vector<const Judged*>& losses) {
-    std::vector<base::Duration> wordless;
-    std::size_t events = 0;
-    for (const Judged* loss : losses) {
-        const answer::Record& record = *loss->record;
-        const bool nameless = loss->conclusion.finding.cause == answer::Cause::kConnectionBroken &&
-                              record.end.transport != answer::Transport::kRefused;
-        if (nameless && is_timed(record))
-            wordless.push_back(*record.timeline.ended);
-        else
-            ++events;
-    }
-    std::ranges::sort(wordless);
-    for (std::size_t i = 0; i < wordless.size(); ++i)
-        if (i == 0 || wordless[i] - wordless[i - 1] > kSimultaneous) ++events;
-    return events;
-}
-
-stats::Count count(std::size_t events, std::size_t total) {
-    return {static_cast<std::int64_t>(events), static_cast<std::int64_t>(total)};
-}
 
 std::vector<const Judged*> defects_of(const std::vector<const Judged*>& losses) {
     std::vector<const Judged*> defects;
@@ -65,54 +42,91 @@ void correct(std::vector<Tested>& levels, const Get& get) {
     for (std::size_t i = 0; i < levels.size(); ++i) get(levels[i]) = adjusted[i];
 }
 
+/// Named losses are more than a healthy server's. Bare breaks must be more than alone, too; alone
+/// and loaded answers were fixed in number before the run, so that one look with Fisher's exact
+/// test holds as well.
+bool shown(const LabelledStream& stream, double least) {
+    if (stream.events.events < kLeastVictims) return false;
+    if (stream.bare) return stream.pair >= kCalled || stream.fisher < kAlpha;
+    return stream.rate >= least;
+}
+
+bool shown(const Tested& test) {
+    return shown(test.lost, test.least) || shown(test.broken, test.least);
+}
+
+/// What a baseline that is itself cut loses still more often under load counts as a loss of load.
+bool exceeds(const BaselineCut& cut, const Level& level, const Level& baseline, std::size_t levels) {
+    const auto count = [&](const Level& of) {
+        return stats::Count{std::ranges::count_if(of.answers,
+                                                  [&](const Judged& answer) {
+                                                      return is_loss(answer) &&
+                                                             answer.conclusion.finding.cause ==
+                                                                 cut.cause.cause;
+                                                  }),
+                            static_cast<std::int64_t>(telling_answers(of))};
+    };
+    return stats::fisher_greater(count(level), count(baseline)) * static_cast<double>(levels) <
+           kAlpha;
+}
+
+Tested test_level(const Level& level, const Level* baseline, const std::optional<BaselineCut>& cut,
+                  std::size_t levels) {
+    const bool more = cut && baseline != nullptr && !is_policy(cut->victims.front()->conclusion.finding) &&
+                      exceeds(*cut, level, *baseline, levels);
+    const std::optional<BaselineCut> set_aside = more ? std::nullopt : cut;
+    const auto before =
+        baseline != nullptr ? load_losses(*baseline, set_aside) : std::vector<const Judged*>{};
+    Tested test;
+    test.level = &level;
+    test.losses = load_losses(level, set_aside);
+    test.defects = defects_of(test.losses);
+    test.lost = labelled_stream(level, test.losses, baseline, before);
+    test.broken = labelled_stream(level, test.defects, baseline, defects_of(before));
+    return test;
+}
+
 std::vector<Tested> test_levels(const ArmAnswers& answers, const std::optional<BaselineCut>& cut,
                                 std::vector<LevelJudgement>& numbers) {
     std::vector<Tested> tested;
-    const Level* baseline = answers.baseline();
-    const auto before =
-        baseline != nullptr ? load_losses(*baseline, cut) : std::vector<const Judged*>{};
-    const std::size_t alone = baseline != nullptr ? telling_answers(*baseline) : 0;
+    const std::size_t levels = answers.levels.size() - (answers.baseline() != nullptr ? 1 : 0);
     for (std::size_t i = 0; i < answers.levels.size(); ++i) {
-        const Level& level = answers.levels[i];
-        if (level.concurrency == 1) continue;
-        Tested test;
-        test.level = &level;
-        test.losses = load_losses(level, cut);
-        test.defects = defects_of(test.losses);
-        test.p_losses = stats::fisher_greater(count(test.losses.size(), telling_answers(level)),
-                                              count(before.size(), alone));
-        test.p_defects = stats::fisher_greater(count(test.defects.size(), telling_answers(level)),
-                                               count(defects_of(before).size(), alone));
-        if (numbers[i].paired_length) test.p_length = numbers[i].paired_length->p;
-        if (baseline != nullptr) test.witnesses = witnesses(level, *baseline);
-        tested.push_back(std::move(test));
+        if (answers.levels[i].concurrency == 1) continue;
+        tested.push_back(test_level(answers.levels[i], answers.baseline(), cut, levels));
+        if (numbers[i].paired_length) tested.back().p_length = numbers[i].paired_length->p;
     }
-    correct(tested, [](Tested& t) -> double& { return t.p_losses; });
-    correct(tested, [](Tested& t) -> double& { return t.p_defects; });
+    correct(tested, [](Tested& t) -> double& { return t.lost.fisher; });
+    correct(tested, [](Tested& t) -> double& { return t.broken.fisher; });
     correct(tested, [](Tested& t) -> double& { return t.p_length; });
-    for (std::size_t w = 0; w < 3; ++w)
-        if (baseline != nullptr)
-            correct(tested, [w](Tested& t) -> double& { return t.witnesses[w].p; });
+    // A fixed order, from the highest level down: where that is called, less is asked below it.
+    double least = kCalled;
+    for (auto test = tested.rbegin(); test != tested.rend(); ++test) {
+        test->least = least;
+        if (shown(*test))
+            least = kBegins;
+        else if (least == kCalled)
+            least = kCalledAlone;
+    }
     return tested;
 }
 
-bool significant(double p, std::size_t victims) {
-    return p < kAlpha && static_cast<std::int64_t>(victims) >= kLeastVictims;
+std::string counts(const LabelledStream& stream, const std::vector<const Judged*>& losses,
+                   const Level& level) {
+    std::string text = fmt::format("{} of {} answers were lost at {} users, {} of {} alone",
+                                   losses.size(), stream.events.total, level.concurrency,
+                                   stream.alone.events, stream.alone.total);
+    if (stream.events.events < std::ssize(losses))
+        text += fmt::format(", in {} {}", stream.events.events,
+                            stream.events.events == 1 ? "moment" : "moments");
+    if (stream.bare) return text + fmt::format(" (Fisher's exact test, corrected: p = {:.2g})", stream.fisher);
+    return text + fmt::format(" (e-value against a rate of 1 %: {:.3g})", stream.rate);
 }
 
-const Witness* rising(const Tested& test) {
-    // Three witnesses are asked at once.
-    for (const Witness& witness : test.witnesses)
-        if (significant(witness.p * 3, static_cast<std::size_t>(witness.events))) return &witness;
-    return nullptr;
-}
-
-std::string counts(const std::vector<const Judged*>& losses, const Level& level, std::size_t alone,
-                   std::size_t alone_total, double p) {
+std::string quiet_counts(const QuietTest& quiet, int users) {
     return fmt::format(
-        "{} of {} answers were lost at {} users, {} of {} alone (Fisher's exact test, corrected: p "
-        "= {:.2g})",
-        losses.size(), telling_answers(level), level.concurrency, alone, alone_total, p);
+        "{} of {} answers that call themselves finished at {} users stop where the same request "
+        "alone went on, {} of them in the middle (e-value {:.3g})",
+        quiet.cut, quiet.pairs, users, quiet.torn, quiet.evalue());
 }
 
 /// A full pool and a full queue, in their own words: others must be at work for that, so one is
@@ -127,28 +141,21 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
             const std::optional<BaselineCut>& cut) {
     const Level& level = *test.level;
     const Level* baseline = answers.baseline();
-    const std::size_t alone_total = baseline != nullptr ? telling_answers(*baseline) : 0;
-    const std::size_t alone = baseline != nullptr ? load_losses(*baseline, cut).size() : 0;
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
-    result.p_cut = test.p_losses;
+    result.p_cut = test.lost.fisher;
     const auto once = [&](answer::Cause cause) {
-        return alone == 0 && std::ranges::any_of(test.losses, [cause](const Judged* loss) {
-                   return needs_load(loss, cause);
-               });
+        return test.lost.alone.events == 0 &&
+               std::ranges::any_of(
+                   test.losses, [cause](const Judged* loss) { return needs_load(loss, cause); });
     };
+    const bool quiet = level.quiet && level.quiet->called;
     const bool pool = once(answer::Cause::kKvPoolExhausted);
-    if (pool || once(answer::Cause::kAdmissionRejected) ||
-        significant(test.p_defects, events_of(test.defects)) ||
-        significant(test.p_losses, events_of(test.losses))) {
-        const bool defect = pool || significant(test.p_defects, events_of(test.defects));
+    const bool defect = pool || quiet || shown(test.broken, test.least);
+    if (defect || once(answer::Cause::kAdmissionRejected) || shown(test.lost, test.least)) {
         result.verdict = defect ? Verdict::kServingDefect : Verdict::kPolicy;
-        result.why =
-            counts(test.losses, level, alone, alone_total, defect ? test.p_defects : test.p_losses);
-        return;
-    }
-    if (const Witness* witness = rising(test)) {
-        result.verdict = Verdict::kServingDefect;
-        result.why = fmt::format("{} (p = {:.2g})", witness->text, witness->p);
+        result.why = quiet ? quiet_counts(*level.quiet, level.concurrency)
+                           : counts(defect ? test.broken : test.lost,
+                                    defect ? test.defects : test.losses, level);
         return;
     }
     if (cut) {
@@ -171,7 +178,7 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
                         gone->caused_at);
         return;
     }
-    if (test.losses.size() > 1 && events_of(test.losses) == 1) {
+    if (test.losses.size() > 1 && test.lost.events.events == 1) {
         result.why = fmt::format(
             "{} answers broke in one moment at {} users: one event, which a second visit to this "
             "level must confirm",
@@ -179,13 +186,20 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         return;
     }
     if (!test.losses.empty()) {
-        result.why = counts(test.losses, level, alone, alone_total, test.p_losses) +
-                     ": too few to tell from chance";
+        result.why = counts(test.lost, test.losses, level) + ": too few to tell from chance";
         return;
     }
     if (pairs < kLeastPairs) {
         result.why = fmt::format("only {} pairs of the same prompt and seed, {} are needed", pairs,
                                  kLeastPairs);
+        return;
+    }
+    if (level.quiet && level.quiet->other_texts && level.quiet->evalue() >= kCalled) {
+        result.verdict = Verdict::kSamplingVariance;
+        result.why = fmt::format(
+            "{} of {} answers leave out the end of what was asked for, but none is torn and most "
+            "texts went another way than alone: other texts, as far as can be told",
+            level.quiet->cut, level.quiet->pairs);
         return;
     }
     if (test.p_length < kAlpha) {
@@ -219,12 +233,26 @@ void decide_baseline(LevelJudgement& result, const std::optional<BaselineCut>& c
     result.why = "the baseline: one user alone";
 }
 
-/// The victims that explain a verdict at this level: by label, else by witness.
+std::vector<LevelTest> tests_of(const Tested& test) {
+    const LabelledStream& lost = test.lost;
+    std::vector<LevelTest> tests{
+        {"labelled rate", lost.events, lost.alone, {}, lost.rate, shown(test)},
+        {"labelled more than alone", lost.events, lost.alone, {}, lost.pair, lost.pair >= kCalled},
+        {"Fisher's exact test", lost.events, lost.alone, lost.fisher, {}, lost.fisher < kAlpha}};
+    if (const auto& quiet = test.level->quiet) {
+        tests.push_back({"quiet pairs", {quiet->cut, quiet->pairs}, {}, {}, quiet->score,
+                         quiet->score >= kCalled});
+        tests.push_back({"quiet stopped first", {quiet->stopped_first, quiet->different}, {}, {},
+                         quiet->flip, quiet->flip >= kCalled});
+    }
+    return tests;
+}
+
+/// The victims that explain a verdict at this level.
 std::vector<const Judged*> victims_of(const Tested& test, Verdict verdict,
                                       const std::optional<BaselineCut>& cut) {
     if (verdict == Verdict::kServingDefect && !test.defects.empty()) return test.defects;
     if (!test.losses.empty()) return test.losses;
-    if (const Witness* witness = rising(test)) return witness->answers;
     std::vector<const Judged*> alike;
     for (const Judged& answer : test.level->answers)
         if (cut && is_loss(answer) &&
@@ -236,18 +264,17 @@ std::vector<const Judged*> victims_of(const Tested& test, Verdict verdict,
 std::string drift_of(const ArmAnswers& answers) {
     const Level* baseline = answers.baseline();
     if (baseline == nullptr) return {};
-    std::size_t before = 0, before_lost = 0, after = 0, after_lost = 0;
+    stats::Count before, after;
     for (const Judged& answer : baseline->answers) {
-        const bool late = answer.record->request.phase == "baseline_after";
-        ++(late ? after : before);
-        if (is_loss(answer)) ++(late ? after_lost : before_lost);
+        stats::Count& count = answer.record->request.phase == "baseline_after" ? after : before;
+        ++count.total;
+        count.events += is_loss(answer);
     }
-    if (significant(stats::fisher_greater(count(after_lost, after), count(before_lost, before)),
-                    after_lost))
+    if (after.events >= kLeastVictims && stats::fisher_greater(after, before) < kAlpha)
         return fmt::format(
             "the baseline after the load loses {} of {} answers, the one before {} of {}: the "
             "server is not the same any more",
-            after_lost, after, before_lost, before);
+            after.events, after.total, before.events, before.total);
     return {};
 }
 
@@ -267,31 +294,13 @@ const Level* ArmAnswers::baseline() const {
 }
 
 std::int64_t answers_until_firm(const ArmAnswers& answers) {
-    const Level* baseline = answers.baseline();
-    if (baseline == nullptr) return 0;
-    const auto loaded = std::ranges::count_if(
-        answers.levels, [](const Level& level) { return level.concurrency > 1; });
+    if (answers.baseline() == nullptr) return 0;
     std::int64_t more = 0;
-    // The first of Holm's steps is the hardest: all levels must pass it to be safe.
-    const double alpha = kAlpha / static_cast<double>(std::max<std::ptrdiff_t>(1, loaded));
-    std::map<std::int64_t, std::int64_t>
-        known;  // levels are of one size as a rule, and the search is not free
     for (const Level& level : answers.levels) {
         if (level.concurrency == 1 || level.answers.empty()) continue;
-        const auto now =
-            static_cast<std::int64_t>(std::max<std::size_t>(1, telling_answers(level)));
-        if (known.contains(now)) continue;
-        const double share =
-            static_cast<double>(telling_answers(*baseline)) / static_cast<double>(now);
-        constexpr std::int64_t kEnough =
-            2000;  // the search ends where the power is 1 for any alpha in use
+        const auto now = static_cast<std::int64_t>(telling_answers(level));
         std::int64_t total = now;
-        while (total < kEnough &&
-               stats::fisher_power(
-                   total, static_cast<std::int64_t>(std::floor(share * static_cast<double>(total))),
-                   kRateToSee, alpha, kLeastVictims) < kPower)
-            ++total;
-        known[now] = total - now;
+        while (stats::rate_bound({0, total}) >= kFirmBound) ++total;
         more = std::max(more, total - now);
     }
     return more;
@@ -321,6 +330,8 @@ ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
         }
         decide(level, *test, answers, cut);
         if (level.paired_length) level.paired_length->p = test->p_length;
+        level.tests = tests_of(*test);
+        level.bound = stats::rate_bound(test->lost.events);
         if (!drifted.empty() && level.verdict < Verdict::kInconclusive) {
             level.verdict = Verdict::kInconclusive;
             level.why = drifted;

@@ -9,18 +9,13 @@
 
 namespace fullstop::judge {
 
-/// Labelled cuts count when Fisher's exact test, corrected over the levels, stays below this, and
-/// with two victims or more.
+/// One look, corrected over the levels.
 inline constexpr double kAlpha = 0.01;
 inline constexpr std::int64_t kLeastVictims = 2;
 /// Below this many (prompt, seed) pairs nothing but a labelled cut can be told.
 inline constexpr std::int64_t kLeastPairs = 8;
-/// A baseline that loses at least this share of its answers to one cause is itself cut.
-inline constexpr double kBaselineCut = 0.25;
-/// Power: a cut rate of this size must be seen with this probability before "nothing was shortened"
-/// is firm.
-inline constexpr double kRateToSee = 0.10;
-inline constexpr double kPower = 0.80;
+/// "Nothing was shortened" is firm once the 95 % bound of the share of cut answers is below this.
+inline constexpr double kFirmBound = 0.10;
 
 /// All answers of one arm. `levels` is sorted by concurrency; the baseline is the level of
 /// concurrency 1, if there is one.
@@ -34,7 +29,7 @@ struct ArmAnswers {
 
 ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run);
 
-/// More answers per level until a cut rate of kRateToSee would be seen; 0 when it would be now.
+/// More answers per level until the bound falls below kFirmBound; 0 when it is now.
 std::int64_t answers_until_firm(const ArmAnswers& answers);
 
 }  // namespace fullstop::judge

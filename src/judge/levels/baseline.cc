@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "judge/levels/arm.h"
+#include "judge/levels/labelled.h"
 
 namespace fullstop::judge {
 
@@ -24,14 +25,12 @@ std::optional<BaselineCut> baseline_cut(const Level* baseline) {
     for (const Judged& answer : baseline->answers)
         if (is_loss(answer)) losses.push_back(&answer);
     for (const CauseCount& cause : causes_of(losses)) {
-        const auto share = kBaselineCut * static_cast<double>(telling_answers(*baseline));
-        if (!is_named_policy(cause, losses) &&
-            (cause.count < kLeastVictims || static_cast<double>(cause.count) < share))
-            continue;
         BaselineCut cut{cause, {}};
         for (const Judged* loss : losses)
             if (loss->conclusion.finding.cause == cause.cause) cut.victims.push_back(loss);
-        return cut;
+        const LabelledStream stream = labelled_stream(*baseline, cut.victims, nullptr, {});
+        const bool often = stream.events.events >= kLeastVictims && stream.rate >= kCalled;
+        if (often || is_named_policy(cause, losses)) return cut;
     }
     return std::nullopt;
 }

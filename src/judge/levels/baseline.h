@@ -15,7 +15,8 @@ struct BaselineCut {
     std::vector<const Judged*> victims;
 };
 
-/// The most frequent cause that takes at least kBaselineCut of the baseline and two answers.
+/// The most frequent cause that takes more of the baseline than a healthy server loses, or a limit
+/// that names itself.
 std::optional<BaselineCut> baseline_cut(const Level* baseline);
 
 /// Losses whose cause is not already the baseline's own.

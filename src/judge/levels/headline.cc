@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "judge/levels/load.h"
 #include "judge/signs/end_kind.h"
 #include "judge/signs/gaps.h"
 #include "judge/signs/words.h"
-#include "stats/interval.h"
 
 namespace fullstop::judge {
 namespace {
@@ -230,43 +230,6 @@ void note_dropped_prompts(Judgement& judgement, const ArmAnswers& arm) {
 
 }  // namespace
 
-namespace {
-
-/// The upper bound of the share of answers, of all levels above one user, that are lost.
-std::optional<double> bound_of(const std::vector<LevelJudgement>& levels) {
-    std::int64_t lost = 0, all = 0;
-    for (const LevelJudgement& level : levels) {
-        if (level.concurrency == 1) continue;
-        lost += level.cut + level.refused;
-        all += level.answers - level.failed;
-    }
-    if (all == 0) return std::nullopt;
-    return stats::clopper_pearson(lost, all).high;
-}
-
-Load load_of(const Judgement& judgement, const std::vector<LevelJudgement>& levels) {
-    if (judgement.value < Verdict::kPolicy)
-        return {LoadBrings::kOpen, "no level is shortened beyond chance", bound_of(levels)};
-    const bool needs_others = judgement.cause == answer::Cause::kKvPoolExhausted ||
-                              judgement.cause == answer::Cause::kAdmissionRejected;
-    if (needs_others && judgement.confidence == Confidence::kProven)
-        return {LoadBrings::kProven,
-                "the words on the wire are of something that only others at work can fill",
-                {}};
-    const auto firm = std::ranges::find_if(levels, [&](const LevelJudgement& level) {
-        return level.concurrency > 1 && level.verdict == judgement.value && level.p_cut < kAlpha;
-    });
-    if (firm != levels.end()) return {LoadBrings::kProven, firm->why, {}};
-    if (judgement.cause == answer::Cause::kGatewayTokenBudget)
-        return {LoadBrings::kLikely, "the limit is another one at another number of users", {}};
-    if (judgement.from_concurrency == 1)
-        return {LoadBrings::kOpen, "one user alone is cut as well", {}};
-    return {
-        LoadBrings::kLikely, "a witness shows it, or too few answers are lost for the test", {}};
-}
-
-}  // namespace
-
 std::string spoken(answer::Cause cause) { return std::string(answer::entry(cause).meaning); }
 
 Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons,
@@ -295,9 +258,9 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
             if (level.verdict == judgement.value) decisive = &level;
         explain_rest(judgement, *decisive, reasons);
         if (reasons.more > 0)
-            judgement.missing.push_back(
-                fmt::format("{} more answers per level, to see a cut rate of 10 % with 80 % power",
-                            reasons.more));
+            judgement.missing.push_back(fmt::format(
+                "{} more answers per level, to bound the share of cut answers below 10 %",
+                reasons.more));
     }
     judgement.load = load_of(judgement, levels);
     if (!reasons.speed_drift.empty()) {

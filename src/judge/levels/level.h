@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "judge/causes/claim.h"
+#include "stats/tests_of_rates.h"
 
 namespace fullstop::judge {
 
@@ -14,13 +16,31 @@ struct Judged {
     const answer::Record* record = nullptr;
     Conclusion conclusion;
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
+    const answer::Prompt* prompt = nullptr;  ///< null in captures
     int caused_at =
         1;  ///< concurrency whose load it speaks of: another level's, if the server died there
 };
 
+/// What the quiet stream says of a level (witnesses/quiet.h); e-values at their highest.
+struct QuietTest {
+    double score = 1, flip = 1;
+    std::int64_t pairs = 0, torn = 0;
+    std::int64_t stopped_first = 0, different = 0;
+    std::int64_t cut = 0;
+    bool called = false;
+    bool other_texts = false;  ///< what it sees may be other, shorter texts
+
+    double evalue() const { return (score + flip) / 2; }
+};
+
+/// E-values from which on a test is called: at the highest level (half a percent of error), at a
+/// lower one when the highest is not, and at one below a level that is called.
+inline constexpr double kCalled = 200, kCalledAlone = 1000, kBegins = 60;
+
 struct Level {
     int concurrency = 1;
     std::vector<Judged> answers;
+    std::optional<QuietTest> quiet = {};  ///< above one user
 };
 
 /// What became of one answer, for counting.

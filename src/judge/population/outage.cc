@@ -5,6 +5,7 @@
 
 #include "judge/population/population.h"
 #include "judge/signs/end_kind.h"
+#include "judge/signs/error_class.h"
 
 namespace fullstop::judge {
 namespace {
@@ -21,18 +22,23 @@ std::optional<base::Duration> last_sign(const Record& record) {
 
 }  // namespace
 
+bool is_turned_away(const Record& record) {
+    return record.end.transport == answer::Transport::kRefused ||
+           (failing_status(record) >= 500 && !has_content(record));
+}
+
 Outages outages_of(const Group& answers) {
     Group broken, refused;
     for (const Record* record : answers) {
-        if (transport_broken(*record) && !record->end.error && is_timed(*record))
-            broken.push_back(record);
-        if (record->end.transport == answer::Transport::kRefused && record->timeline.started)
+        if (is_turned_away(*record) && record->timeline.started)
             refused.push_back(record);
+        else if (is_timed(*record) && (transport_broken(*record) || record->end.error))
+            broken.push_back(record);
     }
     // Was anything answered after the break, of all that had been asked before the refusal?
     const auto alive = [&](const Record& broke, const Record& refusal) {
         return std::ranges::any_of(answers, [&](const Record* other) {
-            const auto sign = last_sign(*other);
+            const auto sign = is_turned_away(*other) ? std::nullopt : last_sign(*other);
             return sign && *sign > *broke.timeline.ended + kSimultaneous &&
                    other->timeline.started && *other->timeline.started < *refusal.timeline.started;
         });
@@ -45,11 +51,16 @@ Outages outages_of(const Group& answers) {
                 (death == nullptr || *broke->timeline.ended > *death->timeline.ended))
                 death = broke;
         if (death == nullptr || alive(*death, *refusal)) continue;
-        outages[refusal] = death->request.concurrency;
+        const auto with_it = [&](const Record& broke) {
+            return *broke.timeline.ended <= *death->timeline.ended &&
+                   *death->timeline.ended - *broke.timeline.ended <= kSimultaneous;
+        };
+        Outage outage{death->request.concurrency, death};
         for (const Record* broke : broken)
-            if (*broke->timeline.ended <= *death->timeline.ended &&
-                *death->timeline.ended - *broke->timeline.ended <= kSimultaneous)
-                outages[broke] = death->request.concurrency;
+            if (with_it(*broke) && broke->end.error) outage.death = broke;
+        outages[refusal] = outage;
+        for (const Record* broke : broken)
+            if (with_it(*broke)) outages[broke] = outage;
     }
     return outages;
 }

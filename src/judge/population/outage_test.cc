@@ -55,7 +55,7 @@ TEST(Outage, RefusalsBelongToTheConcurrencyOfTheBreakBeforeThem) {
                                          refusal(8, 8000), refusal(2, 60000)};
     const Outages found = outages(records);
     ASSERT_EQ(found.size(), 4u);
-    for (const auto& [record, concurrency] : found) EXPECT_EQ(concurrency, 8) << record->request.id;
+    for (const auto& [record, outage] : found) EXPECT_EQ(outage.concurrency, 8) << record->request.id;
 }
 
 TEST(Outage, IsNoneWhenAnythingWasAnsweredInBetween) {
@@ -73,8 +73,8 @@ TEST(Outage, ASecondDeathAtAnotherConcurrencyIsCountedThere) {
     const std::vector<Record> records = {broken(8, 5000), refusal(8, 8000), whole(20000),
                                          broken(4, 30000), refusal(4, 33000)};
     const Outages found = outages(records);
-    EXPECT_EQ(found.at(&records[1]), 8);
-    EXPECT_EQ(found.at(&records[4]), 4);
+    EXPECT_EQ(found.at(&records[1]).concurrency, 8);
+    EXPECT_EQ(found.at(&records[4]).concurrency, 4);
 }
 
 /// The first answers at `level` break, one a user; all that come later are refused.
@@ -132,6 +132,23 @@ TEST(GenerationTime, StaysAnOpenRivalOfAConstantTotalAtOneConcurrency) {
     const Judgement verdict = judge(limited_run(32, {1, 8}, [](int) { return 130; })).verdict;
     EXPECT_NE(verdict.cause, Cause::kGenerationTimeLimit) << verdict.headline;
     EXPECT_NE(verdict.confidence, answer::Confidence::kProven) << verdict.headline;
+}
+
+TEST(Outage, AnErrorInTheStreamIsADeathWhereNothingIsAnsweredAfterIt) {
+    const auto failed = [](double sent) {
+        return RecordBuilder("failed")
+            .says("half of", 10)
+            .timed(sent)
+            .at(4)
+            .error("CUDA out of memory")
+            .build();
+    };
+    const std::vector<Record> dead = {whole(0), failed(5000), broken(4, 5010), refusal(4, 8000)};
+    const Outages found = outages(dead);
+    ASSERT_EQ(found.size(), 3u);
+    for (const auto& [record, outage] : found) EXPECT_EQ(outage.death, &dead[1]);
+    const std::vector<Record> alive = {failed(5000), whole(6000), refusal(4, 9000)};
+    EXPECT_TRUE(outages(alive).empty());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "judge/signs/hop.h"
 #include "judge/verdict.h"
 #include "judge/witnesses/prefix.h"
-#include "judge/witnesses/witness.h"
+#include "judge/witnesses/quiet.h"
 #include "stats/tests_of_pairs.h"
 #include "stats/tests_of_rates.h"
 
@@ -148,7 +148,7 @@ std::vector<Judged> judge_group(const Group& group, const Group& alone,
     std::vector<Judged> result;
     for (std::size_t i = 0; i < group.size(); ++i) {
         context.baselines = i < baselines.size() ? baselines[i] : Group{};
-        result.push_back({group[i], conclude(*group[i], context), context.baselines,
+        result.push_back({group[i], conclude(*group[i], context), context.baselines, nullptr,
                           group[i]->request.concurrency});
     }
     return result;
@@ -191,13 +191,19 @@ void decide(TogetherJudgement& result, const Level& level, const Level& baseline
              "labelled cuts"});
         return;
     }
-    for (const Witness& witness : witnesses(level, baseline))
-        if (witness.p * 3 < kAlpha && witness.events >= 2) {
-            result.verdict = Verdict::kServingDefect;
-            result.cause = answer::Cause::kUnexplained;
-            result.together.push_back({witness.text, {}, witness.p, witness.name});
-            return;
-        }
+    const QuietStream quiet = quiet_stream({{&level, 0}});
+    if (quiet.evalue() >= kCalled && std::ssize(quiet.cut) >= 2) {
+        result.verdict = Verdict::kServingDefect;
+        result.cause = answer::Cause::kUnexplained;
+        result.together.push_back(
+            {fmt::format("{} of {} answers that call themselves finished stop where the same "
+                         "request alone went on (e-value {:.3g})",
+                         quiet.cut.size(), quiet.pairs, quiet.evalue()),
+             {},
+             quiet.evalue(),
+             "quiet cuts"});
+        return;
+    }
     if (!here.empty()) {
         result.verdict = Verdict::kInconclusive;
         result.next = "more answers: these are too few to tell cuts from chance";

@@ -45,7 +45,58 @@ std::string_view without_end_space(std::string_view text) {
     return text;
 }
 
+/// Each fact: is it there?
+std::vector<bool> facts_in(std::string_view text, const answer::Check& check) {
+    const std::string lowered = lower(text);
+    std::vector<bool> found;
+    for (const std::string& fact : check.contains) found.push_back(contains(lowered, lower(fact)));
+    return found;
+}
+
+/// Number of the last fact that is there, from 1.
+std::ptrdiff_t reach(const std::vector<bool>& facts) {
+    const auto last = std::find(facts.rbegin(), facts.rend(), true);
+    return facts.rend() - last;
+}
+
+constexpr double kTailShare = 0.25;
+
+bool ends_earlier(const std::vector<bool>& one, const std::vector<bool>& other) {
+    const auto until = one.begin() + reach(one);
+    const auto missed = std::count(one.begin(), until, false);
+    return static_cast<double>(reach(other) - reach(one)) >=
+               std::max(1.0, kTailShare * static_cast<double>(one.size())) &&
+           missed <= std::count(other.begin(), other.begin() + reach(one), false);
+}
+
+int sign(bool forward, bool backward) {
+    return static_cast<int>(forward) - static_cast<int>(backward);
+}
+
 }  // namespace
+
+int missing_tail(std::string_view text, std::string_view other, const answer::Check& check) {
+    int sum = 0;
+    if (!check.contains.empty()) {
+        const auto here = facts_in(text, check), there = facts_in(other, check);
+        sum += sign(ends_earlier(here, there), ends_earlier(there, here));
+    }
+    if (check.items && *check.items > 0) {
+        const auto items = [&](std::string_view one) {
+            return std::min(1.0, static_cast<double>(list_items(one)) / *check.items);
+        };
+        const double less = items(other) - items(text);
+        sum += sign(less >= kTailShare, -less >= kTailShare);
+    }
+    if (check.json) sum += sign(holds_json(other) && !holds_json(text),
+                                holds_json(text) && !holds_json(other));
+    if (check.ends_with) {
+        const bool here = without_end_space(text).ends_with(*check.ends_with),
+                   there = without_end_space(other).ends_with(*check.ends_with);
+        sum += sign(there && !here, here && !there);
+    }
+    return std::clamp(sum, -1, 1);
+}
 
 int list_items(std::string_view text) {
     std::set<std::string> items;

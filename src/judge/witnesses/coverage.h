@@ -14,6 +14,11 @@ namespace fullstop::judge {
 /// counts as absent.
 std::optional<double> coverage_of(std::string_view text, const answer::Check& check);
 
+/// +1: `text` lacks the end of what the check asks for and `other` has it: its last fact, item or
+/// closing part lies a quarter or more before the other's, and up to there it misses no more. -1:
+/// the other way round; 0 else.
+int missing_tail(std::string_view text, std::string_view other, const answer::Check& check);
+
 /// Distinct list items ("- ", "* ", "1.") with text.
 int list_items(std::string_view text);
 

@@ -160,7 +160,7 @@ void add_aborts(std::vector<Scenario>& all) {
                    {4, 8},
                    [](VirtualRun& run, int from, base::Random&) {
                        auto& script = run.deployed.script;
-                       script.lengths = {150, 200, 0.05};
+                       script.lengths = {150, 200, 0};
                        script.timing.itl_growth = 0.6;
                        // The first to run into our own deadline takes the others along.
                        const double step =

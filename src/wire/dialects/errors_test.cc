@@ -140,6 +140,18 @@ TEST(Errors, a_status_alone_is_an_error) {
               "unknown: shape");
 }
 
+TEST(Errors, plain_words_behind_which_no_text_comes_are_an_error) {
+    const std::string words = "data: Model failed with error: ShapeMismatchCat { dim: 0 }\n\n";
+    const auto record =
+        read_all(chunked_stream({sse_event(delta("a")), words, ":keep-alive-text\n\n"}));
+    ASSERT_TRUE(record.end.error);
+    EXPECT_THAT(record.end.error->text, testing::StartsWith("Model failed"));
+    EXPECT_EQ(record.end.error->where, answer::ErrorPlace::kStream);
+    EXPECT_FALSE(read_all(chunked_stream({words, sse_event(delta("a"))})).end.error);
+    EXPECT_FALSE(
+        read_all(chunked_stream({sse_event(delta("a")), words, sse_event("[DONE]")})).end.error);
+}
+
 TEST(Errors, an_event_nobody_understands_is_counted) {
     const auto record =
         read_all(sse_stream({R"({"type":"something","message":{}})", "not json", delta("a")}));
