@@ -172,7 +172,10 @@ RunJudgement judge(const answer::Run& run) {
     std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) {
         return (a.name == "deployed") > (b.name == "deployed");
     });
-    for (ArmAnswers& arm : answers) find_quiet_cuts(arm);
+    for (ArmAnswers& arm : answers) {
+        find_cuts_alone(arm);
+        find_quiet_cuts(arm);
+    }
     compare_with_control(answers);
     for (const ArmAnswers& arm : answers) {
         result.arms.push_back(judge_arm(arm, run));
@@ -194,6 +197,7 @@ int pairs_until_firm(const answer::Run& run) {
     const Bench bench(run);
     if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return 0;
     ArmAnswers answers = bench.answers("deployed");
+    find_cuts_alone(answers);
     find_quiet_cuts(answers);
     const Verdict verdict = judge_arm(answers, run).verdict.value;
     if (verdict >= Verdict::kPolicy) return 0;

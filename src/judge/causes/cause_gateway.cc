@@ -81,10 +81,24 @@ void need_a_gateway(Claim& claim, const Record& record) {
          "headers"});
 }
 
+/// What a hop still held is flushed together with the end: then the silence is the gap before it.
+bool flushed_at_the_end(const Record& record) {
+    const auto& gaps = record.timeline.gaps;
+    return !gaps.empty() && *record.last_silence() <= kSimultaneous &&
+           gaps.back() >= std::chrono::seconds(2);
+}
+
+double silence_ms(const Record& record) {
+    const double silence = base::to_ms(*record.last_silence());
+    return flushed_at_the_end(record) ? silence + base::to_ms(record.timeline.gaps.back())
+                                      : silence;
+}
+
 double longest_gap_ms(const Record& record) {
+    const std::size_t count = record.timeline.gaps.size() - flushed_at_the_end(record);
     double longest = 0;
-    for (const base::Duration gap : record.timeline.gaps)
-        longest = std::max(longest, base::to_ms(gap));
+    for (std::size_t i = 0; i < count; ++i)
+        longest = std::max(longest, base::to_ms(record.timeline.gaps[i]));
     return longest;
 }
 
@@ -195,7 +209,7 @@ MaybeClaim gateway_reported_timeout(const Record& record, const Context& context
 
 MaybeClaim gateway_idle_timeout(const Record& record, const Context& context) {
     if (!cut_without_words(record) || !is_timed(record)) return std::nullopt;
-    const double silence = base::to_ms(*record.last_silence());
+    const double silence = silence_ms(record);
     if (!silent_before_end(record, silence)) return std::nullopt;
     const auto timer = hit(idle_timers(), silence);
     const bool common =
@@ -231,7 +245,7 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
     if (!cut_without_words(record)) return std::nullopt;
     if (!is_timed(record)) return deadline_by_stamps(record, context);
     const double elapsed = base::to_ms(*record.elapsed());
-    if (silent_before_end(record, base::to_ms(*record.last_silence())) || elapsed < 1000)
+    if (silent_before_end(record, silence_ms(record)) || elapsed < 1000)
         return std::nullopt;
     const auto timer = hit(total_timers(), elapsed);
     const bool announced =

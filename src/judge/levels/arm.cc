@@ -233,6 +233,9 @@ void decide_baseline(LevelJudgement& result, const std::optional<BaselineCut>& c
     result.why = "the baseline: one user alone";
 }
 
+/// Enough to say; and no document holds an infinity.
+constexpr double kMostEvalue = 1e12;
+
 std::vector<LevelTest> tests_of(const Tested& test) {
     const LabelledStream& lost = test.lost;
     std::vector<LevelTest> tests{
@@ -245,6 +248,8 @@ std::vector<LevelTest> tests_of(const Tested& test) {
         tests.push_back({"quiet stopped first", {quiet->stopped_first, quiet->different}, {}, {},
                          quiet->flip, quiet->flip >= kCalled});
     }
+    for (LevelTest& one : tests)
+        if (one.e) one.e = std::min(*one.e, kMostEvalue);
     return tests;
 }
 

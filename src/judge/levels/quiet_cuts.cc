@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "judge/signs/end_kind.h"
 #include "judge/signs/words.h"
+#include "judge/witnesses/coverage.h"
 #include "judge/witnesses/quiet.h"
 
 namespace fullstop::judge {
@@ -35,6 +37,14 @@ QuietTest test_of(const QuietStream& stream) {
             .cut = static_cast<std::int64_t>(stream.cut.size()),
             .called = false,
             .other_texts = other_texts(stream)};
+}
+
+constexpr std::int64_t kLeastLacking = 6;
+constexpr std::size_t kLeastPrompts = 3;
+
+bool lacks_its_end(const Judged& answer) {
+    return answer.prompt != nullptr && answer.conclusion.finding.open_ending &&
+           unfinished(answer.record->text, answer.prompt->check);
 }
 
 std::string how(const Judged& answer) {
@@ -94,6 +104,41 @@ void call(std::vector<Loaded>& levels, const QuietStream& together) {
 }
 
 }  // namespace
+
+void find_cuts_alone(ArmAnswers& arm) {
+    const Level* baseline = arm.baseline();
+    if (baseline == nullptr) return;
+    std::int64_t finished = 0, lacking = 0;
+    std::set<std::string> prompts;
+    for (const Judged& answer : baseline->answers) {
+        if (answer.conclusion.finding.cause != Cause::kNaturalEnd) continue;
+        ++finished;
+        if (!lacks_its_end(answer)) continue;
+        ++lacking;
+        prompts.insert(answer.record->request.prompt_id);
+    }
+    if (lacking < kLeastLacking || lacking * 2 < finished || prompts.size() < kLeastPrompts) return;
+    for (Level& level : arm.levels)
+        for (Judged& answer : level.answers) {
+            Finding& finding = answer.conclusion.finding;
+            if (finding.cause != Cause::kNaturalEnd || !lacks_its_end(answer)) continue;
+            finding.cause = Cause::kDefaultTokenLimit;
+            finding.layer = answer::Layer::kSettings;
+            finding.confidence = answer::Confidence::kWeak;
+            finding.shortened = true;
+            finding.evidence = {
+                {fmt::format("labelled {} after \"...{}\": open, and the end of what was asked for "
+                             "is missing, as in {} of {} answers to one user alone",
+                             reason_word(*answer.record), tail(answer.record->text, 40), lacking,
+                             finished),
+                 {answer.record->request.id},
+                 {},
+                 "text"}};
+            finding.next =
+                "send max_tokens with the request and compare; look for a limit in the server's "
+                "settings that answers as stop";
+        }
+}
 
 void find_quiet_cuts(ArmAnswers& arm) {
     std::vector<Loaded> levels;

@@ -10,4 +10,8 @@ namespace fullstop::judge {
 /// unexplained and shortened.
 void find_quiet_cuts(ArmAnswers& arm);
 
+/// One user alone already gets most answers without their end: left open, and the last quarter of
+/// what was asked for missing. Some limit does it, whatever the label says.
+void find_cuts_alone(ArmAnswers& arm);
+
 }  // namespace fullstop::judge

@@ -98,6 +98,17 @@ int missing_tail(std::string_view text, std::string_view other, const answer::Ch
     return std::clamp(sum, -1, 1);
 }
 
+bool unfinished(std::string_view text, const answer::Check& check) {
+    const auto facts = facts_in(text, check);
+    const auto count = static_cast<double>(facts.size());
+    if (count > 1 && static_cast<double>(reach(facts)) <= count * (1 - kTailShare)) return true;
+    if (check.items && *check.items > 1 &&
+        static_cast<double>(list_items(text)) <= *check.items * (1 - kTailShare))
+        return true;
+    return (check.json && !holds_json(text)) ||
+           (check.ends_with && !without_end_space(text).ends_with(*check.ends_with));
+}
+
 int list_items(std::string_view text) {
     std::set<std::string> items;
     for (std::size_t at = 0; at <= text.size();) {

@@ -19,6 +19,9 @@ std::optional<double> coverage_of(std::string_view text, const answer::Check& ch
 /// the other way round; 0 else.
 int missing_tail(std::string_view text, std::string_view other, const answer::Check& check);
 
+/// The last quarter of what the check asks for is not there: facts, items or the closing part.
+bool unfinished(std::string_view text, const answer::Check& check);
+
 /// Distinct list items ("- ", "* ", "1.") with text.
 int list_items(std::string_view text);
 

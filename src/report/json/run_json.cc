@@ -123,6 +123,16 @@ json::value cause_of(const judge::CauseCount& count) {
                         {"count", count.count},
                         {"confidence", word(count.confidence)}};
 }
+json::value test_of(const judge::LevelTest& test) {
+    return json::object{{"name", text(test.name)},
+                        {"events", test.seen.events},
+                        {"total", test.seen.total},
+                        {"baseline_events", test.alone.events},
+                        {"baseline_total", test.alone.total},
+                        {"p", maybe(test.p)},
+                        {"e", maybe(test.e)},
+                        {"firm", test.firm}};
+}
 json::value level_of(const judge::LevelJudgement& level) {
     return json::object{{"concurrency", level.concurrency},
                         {"verdict", word(level.verdict)},
@@ -146,6 +156,8 @@ json::value level_of(const judge::LevelJudgement& level) {
                         {"kv_bytes_peak", fact(level.kv_bytes_peak)},
                         {"memory_free_bytes_min", fact(level.memory_free_bytes_min)},
                         {"p_cut", level.p_cut},
+                        {"tests", list(level.tests, test_of)},
+                        {"bound", maybe(level.bound)},
                         {"causes", list(level.causes, cause_of)}};
 }
 

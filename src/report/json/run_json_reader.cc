@@ -188,7 +188,16 @@ judge::LevelJudgement level(const Cursor& at) {
     out.queue_ms = quantiles(at["queue_ms"]), out.elapsed_ms = quantiles(at["elapsed_ms"]);
     at["preemptions"].read(out.preemptions), at["kv_bytes_peak"].read(out.kv_bytes_peak);
     at["memory_free_bytes_min"].read(out.memory_free_bytes_min);
-    at["p_cut"].read(out.p_cut);
+    at["p_cut"].read(out.p_cut), at["bound"].read(out.bound);
+    for (const Cursor& element : at["tests"].elements()) {
+        judge::LevelTest test;
+        element["name"].read(test.name), element["firm"].read(test.firm);
+        element["events"].read(test.seen.events), element["total"].read(test.seen.total);
+        element["baseline_events"].read(test.alone.events);
+        element["baseline_total"].read(test.alone.total);
+        element["p"].read(test.p), element["e"].read(test.e);
+        out.tests.push_back(std::move(test));
+    }
     for (const Cursor& element : at["causes"].elements()) {
         judge::CauseCount count{.cause = answer::Cause::kUnexplained,
                                 .layer = answer::Layer::kUnknown,

@@ -109,6 +109,10 @@ TEST(PlantFiles, AreJudgedAsTheyAre) {
             auto plant = read_plant(path, seed);
             truth = plant.truth;
             const auto document = document_of(std::move(plant.run));
+            if (const char* folder = std::getenv("PLANT_DOCUMENTS"))
+                std::ofstream(std::string(folder) + "/" + plant.name + "-" +
+                              std::to_string(seed) + ".json")
+                    << document;
             const auto& said = document.at("verdict").as_object();
             const auto fault = wrong(truth, said) + contradictions(document);
             const auto row =
