@@ -117,6 +117,8 @@ Events events_of(std::string_view body) {
         if (line.empty() && !out.cut) {
             if (any) out.data.push_back(std::exchange(data, {}));
             any = false;
+            // What a server writes behind its own terminator is nobody's event.
+            if (!out.data.empty() && out.data.back() == "[DONE]") return out;
         } else if (line.starts_with("data:")) {
             line.remove_prefix(line.starts_with("data: ") ? 6 : 5);
             data += (any ? "\n" : "") + std::string(line);

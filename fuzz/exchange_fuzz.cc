@@ -58,6 +58,8 @@ Client relay(const fuzz::Input& input, bool cut) {
     gateway::GatewayOptions options{.policy = {}, .version = "fuzz"};
     options.policy.upstreams = {{.url = *wire::parse_server_url("http://127.0.0.1:9")}};
     options.policy.deadlines.idle = std::chrono::seconds(1);
+    options.policy.other_paths = gateway::OtherPaths::kRelay;
+    options.policy.continuation = input.choice / 12 % 2 == 1;
     gateway::Gateway gateway(std::move(options));
     Client client;
     base::Instant now{std::chrono::seconds(1)};

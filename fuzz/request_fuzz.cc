@@ -57,8 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     fullstop::fuzz::require(once.requests == cut.requests,
                             "a request depends on the pieces it comes in");
-    // Of a head that is not whole Beast sees a fault at once, or when the rest has come.
-    fullstop::fuzz::require(once.refused == cut.refused || once.refused == 0 || cut.refused == 0,
-                            "a refusal depends on the pieces");
+    // Whether of two faults the first or the last is named depends on how much Beast sees at once,
+    // and so does when a head that is not whole is refused: statuses are not compared.
     return 0;
 }

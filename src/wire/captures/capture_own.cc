@@ -32,6 +32,12 @@ std::optional<double> number_in(const json::object& object, std::string_view key
     return value && value->is_number() ? std::optional(value->to_number<double>()) : std::nullopt;
 }
 
+std::string one_line(std::string_view text) {
+    std::string out(text);
+    std::erase_if(out, [](char c) { return c == '\r' || c == '\n'; });
+    return out;
+}
+
 /// One capture while its lines are read; the reader starts when the first bytes show which form
 /// they have.
 class OwnCapture {
@@ -84,14 +90,15 @@ private:
     static std::string head_text(const json::object& line) {
         std::string out =
             "HTTP/1.1 " +
-            std::to_string(static_cast<int>(number_in(line, "status").value_or(200))) + " \r\n";
+            std::to_string(static_cast<int>(number_in(line, "status").value_or(200))) + " " +
+            one_line(string_in(line, "reason")) + "\r\n";
         const auto* headers = line.if_contains("headers");
         if (headers && headers->is_object())
             for (const auto& [key, value] : headers->get_object()) {
-                std::string text =
+                const std::string text =
                     value.is_string() ? std::string(value.get_string()) : json::serialize(value);
-                std::erase_if(text, [](char c) { return c == '\r' || c == '\n'; });
-                out.append(std::string_view(key)).append(": ").append(text).append("\r\n");
+                out.append(std::string_view(key)).append(": ");
+                out.append(one_line(text)).append("\r\n");
             }
         return out + "\r\n";
     }
@@ -239,10 +246,16 @@ json::object first_line(const Record& record, std::string_view url) {
 json::object headers_line(const Record& record, double t_ms) {
     json::object headers;
     for (const auto& [name, value] : record.headers) headers[name] = value;
-    return {{"t_ms", t_ms},
-            {"event", "headers"},
-            {"status", *record.status},
-            {"headers", std::move(headers)}};
+    json::object line{{"t_ms", t_ms},
+                      {"event", "headers"},
+                      {"status", *record.status},
+                      {"headers", std::move(headers)}};
+    // Where the body says nothing, the reason phrase is the error's text.
+    const std::string_view bytes = record.capture.bytes;
+    if (const auto head = parse_head(bytes.substr(0, bytes.find("\r\n\r\n") + 4));
+        head && !head->phrase.empty() && *record.status >= 400)
+        line["reason"] = head->phrase;
+    return line;
 }
 
 void add_bytes(std::string& out, double t_ms, const std::string& bytes) {

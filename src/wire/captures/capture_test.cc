@@ -234,5 +234,11 @@ TEST(Capture, a_head_that_is_no_utf8_is_written_so_that_it_can_be_read) {
     EXPECT_EQ(again[0].headers.at("x-call-id"), "53\xEF\xBF\xBD\xEF\xBF\xBD-44");
 }
 
+TEST(Capture, a_reason_phrase_that_is_the_whole_error_is_kept) {
+    const auto records = read("HTTP/1.1 408 Too slow, sorry\r\ncontent-length: 0\r\n\r\n");
+    ASSERT_EQ(records[0].end.error->text, "Too slow, sorry");
+    EXPECT_EQ(read(write_capture(records[0]))[0].end.error->text, "Too slow, sorry");
+}
+
 }  // namespace
 }  // namespace fullstop::wire
