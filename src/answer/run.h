@@ -29,6 +29,7 @@ struct Experiment {
         int repeats = 1;
         int seeds = 1;  ///< distinct seeds among them; more repeats than seeds fill a level that
                         ///< has more users than pairs
+        int admitted = 0;  ///< at most so many of its users' requests were in flight; 0: all
         bool operator==(const Step&) const = default;
     };
     std::vector<int> levels = {1, 2, 4, 8};

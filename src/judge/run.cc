@@ -189,7 +189,7 @@ RunJudgement judge(const answer::Run& run) {
         return result;
     }
     result.verdict = result.arms.front().verdict;
-    add_control(result);
+    add_control(result, run);
     return result;
 }
 

@@ -45,6 +45,7 @@ struct ClosedLoop {
     std::size_t step_answers = 0;  ///< ended in this step
     std::size_t step_refused = 0;  ///< of them, without a connection
     std::size_t step_empty = 0;    ///< of them, without any answer
+    std::set<int> cut_at;          ///< levels of the deployed arm that lost an answer
 
     Pace pace;
     std::set<std::string> prompts_seen;
@@ -63,6 +64,7 @@ struct ClosedLoop {
 
     void start(base::Instant now, net::Actions& out);
     void begin_step(base::Instant at, net::Actions& out);
+    int admitted() const;
     void launch(base::Instant at, net::Actions& out);
     void stagger(base::Instant at, net::Actions& out);
     void on_connection(net::ConnectionId id, const net::Event& event, net::Actions& out);

@@ -68,12 +68,25 @@ void ClosedLoop::begin_step(base::Instant at, net::Actions& out) {
     }
     step_started = at;
     step_answers = step_refused = step_empty = 0;
+    const int admission = admitted();
+    if (admission < current().concurrency) experiment().order[step].admitted = admission;
     users = static_cast<int>(
-        std::min<std::size_t>(static_cast<std::size_t>(current().concurrency), pending.size()));
+        std::min<std::size_t>(static_cast<std::size_t>(admission), pending.size()));
     users_started = 0;
     tell(at);
     if (experiment().stagger > base::Duration::zero()) return stagger(at, out);
     for (; users_started < users; ++users_started) launch(at, out);
+}
+
+/// A control arm on the same URL has fixed admission: no more requests in flight than at the last
+/// level that lost nothing, while the other users wait here.
+int ClosedLoop::admitted() const {
+    const int all = current().concurrency;
+    if (!control(current().arm) || options.separate_control || cut_at.empty()) return all;
+    int last = 1;
+    for (const int level : run.experiment.levels)
+        if (level < *cut_at.begin()) last = level;
+    return std::min(last, all);
 }
 
 /// The next user of a staggered start comes in.
@@ -125,7 +138,10 @@ void ClosedLoop::flight_over(base::Instant at, Flight& flight) {
     switch (ending_of(record)) {
         case Ending::kNatural: ++progress.natural; break;
         case Ending::kLimited: ++progress.limited; break;
-        case Ending::kCut: ++progress.cut; break;
+        case Ending::kCut:
+            ++progress.cut;
+            if (!control(record.request.arm)) cut_at.insert(record.request.concurrency);
+            break;
     }
     if (options.answer_ended) options.answer_ended(record);
     run.records.push_back(std::move(record));

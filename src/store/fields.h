@@ -118,7 +118,8 @@ void fields(Visitor& v, Record& r) {
 template <class Visitor>
 void fields(Visitor& v, Experiment::Step& s) {
     v("arm", s.arm), v("phase", s.phase), v("concurrency", s.concurrency),
-        v("first_repeat", s.first_repeat), v("repeats", s.repeats), v("seeds", s.seeds);
+        v("first_repeat", s.first_repeat), v("repeats", s.repeats), v("seeds", s.seeds),
+        v("admitted", s.admitted);
 }
 template <class Visitor>
 void fields(Visitor& v, Experiment& e) {

@@ -32,7 +32,8 @@ TEST(RoundTrip, AStepIsKeptWithItsRepeatsAndOneThatWasStoredWithoutThemIsRead) {
                          .concurrency = 8,
                          .first_repeat = 2,
                          .repeats = 5,
-                         .seeds = 3}};
+                         .seeds = 3,
+                         .admitted = 4}};
     answer::Experiment read;
     from_text(to_text(experiment), read);
     EXPECT_EQ(read.order, experiment.order);

@@ -10,10 +10,12 @@ namespace fullstop::judge {
 
 /// With a control arm of its own URL: losses of the deployed arm that name no maker (a broken
 /// connection, an end nobody explains) and do not occur in the control arm at the same level are
-/// placed at the gateway.
+/// placed at the gateway. A time-out that seems a gateway's and comes past the gateway as often is
+/// the server's.
 void compare_with_control(std::vector<ArmAnswers>& arms);
 
-/// Says in the run's verdict what the control arm shows.
-void add_control(RunJudgement& run);
+/// Says in the verdict what the control arm shows, by a test of the two arms against each other at
+/// the level that is worst; with fixed admission it speaks of load, too.
+void add_control(RunJudgement& result, const answer::Run& run);
 
 }  // namespace fullstop::judge

@@ -271,6 +271,9 @@ json::value experiment_of(const Document& document) {
         return json::array{text(s.arm), s.concurrency};
     };
     const auto phase = [](const answer::Experiment::Step& s) { return text(s.phase); };
+    const auto admitted = [](const answer::Experiment::Step& s) -> json::value {
+        return s.admitted;
+    };
     return json::object{{"levels", list(plan.levels)},
                         {"prompts", document.prompts},
                         {"repeat", plan.repeat},
@@ -285,6 +288,7 @@ json::value experiment_of(const Document& document) {
                         {"budget_s", base::to_seconds(plan.budget)},
                         {"order", list(plan.order, step)},
                         {"phases", list(plan.order, phase)},
+                        {"admitted", list(plan.order, admitted)},
                         {"reduced", maybe(plan.reduced)}};
 }
 

@@ -330,10 +330,13 @@ void read_experiment(const Cursor& at, Document& out) {
     at["budget_s"].read(plan.budget), at["reduced"].read(plan.reduced);
     std::vector<std::string> phases;
     at["phases"].read(phases);
+    std::vector<int> admitted;
+    at["admitted"].read(admitted);
     for (const Cursor& pair : at["order"].elements()) {
         answer::Experiment::Step& step = plan.order.emplace_back();
         const auto parts = pair.elements();
         if (parts.size() == 2) parts[0].read(step.arm), parts[1].read(step.concurrency);
+        if (plan.order.size() <= admitted.size()) step.admitted = admitted[plan.order.size() - 1];
         step.phase = plan.order.size() <= phases.size() ? phases[plan.order.size() - 1] : "level";
     }
 }
