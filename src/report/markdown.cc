@@ -56,6 +56,8 @@ void add_verdict(const Document& document, std::string& out) {
         out +=
             fmt::format("- cause: {} ({}), {}\n", code(to_string(*verdict.cause)),
                         plain(answer::entry(*verdict.cause).meaning), meaning(verdict.confidence));
+    if (exit_code(verdict.value) == 1 && !verdict.load.why.empty())
+        out += fmt::format("- does load do it? {}\n", plain(load_line(verdict.load)));
     if (exit_code(verdict.value) == 0) out += fmt::format("- {}\n", firmness(verdict));
     out +=
         fmt::format("- server: {}, model {}\n", plain(server_line(document)), code(document.model));

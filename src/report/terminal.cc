@@ -53,6 +53,15 @@ std::string_view colour_of(judge::Verdict verdict) {
     }
 }
 
+/// Counts of one level stand in its table and under "How sure".
+bool is_of_a_level(const judge::Evidence& evidence) { return evidence.where.starts_with("level "); }
+
+/// What stands right under the cause.
+const judge::Evidence* decisive(const judge::Judgement& verdict) {
+    const bool any = verdict.cause && !verdict.evidence.empty();
+    return any && !is_of_a_level(verdict.evidence.front()) ? &verdict.evidence.front() : nullptr;
+}
+
 void print_head(const Document& document, Page& page) {
     const judge::Judgement& verdict = document.judgement.verdict;
     page.line(page.styled(
@@ -69,6 +78,9 @@ void print_head(const Document& document, Page& page) {
                                                              answer::entry(*verdict.cause).layer)),
                               to_string(verdict.confidence)),
                   "Cause: ");
+    if (const auto* quote = decisive(verdict)) page.item(quote->text, "  ");
+    if (exit_code(verdict.value) == 1 && !verdict.load.why.empty())
+        page.item(load_line(verdict.load), "Does load do it? ");
     if (document.interrupted)
         page.paragraph("The run was interrupted; this is what had been measured until then.");
     if (verdict.remedies.empty()) return;
@@ -154,7 +166,8 @@ std::string level_facts(const judge::LevelJudgement& level) {
 void print_evidence(const Document& document, Page& page) {
     page.heading("Evidence");
     for (const judge::Evidence& evidence : document.judgement.verdict.evidence)
-        page.item(evidence.text);
+        if (!is_of_a_level(evidence) && &evidence != decisive(document.judgement.verdict))
+            page.item(evidence.text);
     for (const judge::ArmJudgement& arm : document.judgement.arms) {
         for (const judge::LevelJudgement& level : arm.levels)
             if (const std::string facts = level_facts(level); !facts.empty())
@@ -174,9 +187,6 @@ void print_certainty(const Document& document, Page& page) {
     const judge::Judgement& verdict = document.judgement.verdict;
     page.heading("How sure, and why");
     if (verdict.cause) page.item(meaning(verdict.confidence));
-    if (!verdict.load.why.empty())
-        page.item(fmt::format("that load brings it is {}: {}", to_string(verdict.load.value),
-                              verdict.load.why));
     if (exit_code(verdict.value) == 0) page.item(firmness(verdict));
     for (const judge::ArmJudgement& arm : document.judgement.arms)
         for (const judge::LevelJudgement& level : arm.levels)

@@ -189,7 +189,9 @@ inline Document defect() {
         .cause = Cause::kKvPoolExhausted,
         .layer = Layer::kMemory,
         .confidence = Confidence::kProven,
-        .load = {},
+        .load = {.value = judge::LoadBrings::kProven,
+                 .why = "the pool is shared: one user alone cannot fill it",
+                 .bound = {}},
         .from_concurrency = 4,
         .evidence =
             {{.text =
@@ -235,6 +237,9 @@ inline Document slower() {
         "Every answer was complete at every level; with 8 users the first token takes 8 times as "
         "long.";
     j.verdict.firm = true;
+    j.verdict.load = {.value = judge::LoadBrings::kOpen,
+                      .why = "no level is shortened beyond chance",
+                      .bound = 0.0961};
     j.verdict.evidence = {
         {.text = "48 of 48 answers ended by themselves", .records = {}, .value = 48, .where = {}}};
     j.arms = {{.name = "deployed",

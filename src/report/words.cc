@@ -2,6 +2,7 @@
 #include "report/words.h"
 
 #include <fmt/format.h>
+#include <cmath>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -68,10 +69,24 @@ std::string_view meaning(answer::Confidence confidence) {
     return "";
 }
 
-std::string_view firmness(const judge::Judgement& judgement) {
-    return judgement.firm ? "firm: cuts in one answer of ten would have been seen"
-                          : "not firm: cuts in one answer of ten could have gone unseen; more "
-                            "repeats would show them";
+std::string firmness(const judge::Judgement& judgement) {
+    const auto& bound = judgement.load.bound;
+    if (!bound)  // documents of before 0.2 hold none
+        return judgement.firm ? "firm: cuts in one answer of ten would have been seen"
+                              : "not firm: cuts in one answer of ten could have gone unseen";
+    return fmt::format("at most {:.0f} % of the answers are cut one by one at the highest level (95 "
+                       "%){}",
+                       std::ceil(*bound * 100),
+                       judgement.firm ? "" : "; more repeats would lower that bound");
+}
+
+std::string load_line(const judge::Load& load) {
+    switch (load.value) {
+        case judge::LoadBrings::kProven: return "yes, proven: " + load.why;
+        case judge::LoadBrings::kLikely: return "likely: " + load.why;
+        case judge::LoadBrings::kOpen: break;
+    }
+    return "open: " + load.why;
 }
 
 std::string cause_line(answer::Cause cause, answer::Layer layer) {

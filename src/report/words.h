@@ -17,7 +17,10 @@ std::string_view meaning(judge::Verdict verdict);
 /// "proven: the bytes or the server's own words say it".
 std::string_view meaning(answer::Confidence confidence);
 /// What the tests could have seen.
-std::string_view firmness(const judge::Judgement& judgement);
+std::string firmness(const judge::Judgement& judgement);
+
+/// "likely: ...": does load bring it?
+std::string load_line(const judge::Load& load);
 /// "kv_pool_exhausted (memory): the shared KV cache had no room left".
 std::string cause_line(answer::Cause cause, answer::Layer layer);
 /// "14 of 16 kv_pool_exhausted (memory, proven), 2 of 16 natural_end (model, proven)"; "" when

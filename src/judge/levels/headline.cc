@@ -96,8 +96,6 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
         const auto& victims = reasons.victims.at(level.concurrency);
         all.insert(all.end(), victims.begin(), victims.end());
         highest = std::max(highest, level.concurrency);
-        add_evidence(judgement, {level.why, ids(victims), static_cast<double>(victims.size()),
-                                 fmt::format("level {}", level.concurrency)});
     }
     std::vector<const Judged*> labelled;
     for (const Judged* victim : all)
@@ -120,23 +118,47 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
             judgement.next = best->conclusion.finding.next;
         }
     }
+    for (const LevelJudgement& level : levels)
+        if (level.verdict == judgement.value) {
+            const auto& victims = reasons.victims.at(level.concurrency);
+            add_evidence(judgement, {level.why, ids(victims), static_cast<double>(victims.size()),
+                                     fmt::format("level {}", level.concurrency)});
+        }
 }
 
+/// "7 of 16 answers at 8 users".
+std::string share_at(const Level& level, std::size_t lost) {
+    return fmt::format("{} of {} answers at {} {}", lost, telling_answers(level), level.concurrency,
+                       level.concurrency == 1 ? "user" : "users");
+}
+
+/// Cut, refused, or both.
+std::string what_happens(const Reasons& reasons) {
+    bool cut = false, refused = false;
+    for (const auto& [concurrency, victims] : reasons.victims)
+        for (const Judged* victim : victims)
+            (fate_of(*victim) == Fate::kRefused ? refused : cut) = true;
+    return cut && refused ? "cut or refused" : refused ? "refused" : "cut";
+}
+
+/// The first level that shows it, and the highest.
 std::string loss_headline(const Judgement& judgement, const std::vector<LevelJudgement>& levels,
                           const Reasons& reasons) {
     const int from = *judgement.from_concurrency;
-    const LevelJudgement& top =
-        *std::ranges::max_element(levels, {}, [&](const LevelJudgement& level) {
-            return level.verdict == judgement.value ? level.concurrency : 0;
-        });
-    const auto victims = reasons.victims.at(top.concurrency).size();
-    const std::string what = spoken(*judgement.cause);
-    if (from == 1)
-        return fmt::format("Answers are cut from one user on: {} ({} of {} answers at {} {}).",
-                           what, victims, top.answers, top.concurrency,
-                           top.concurrency == 1 ? "user" : "users");
-    return fmt::format("Answers are cut from {} users on: {} ({} of {} answers at {} users).", from,
-                       what, victims, top.answers, top.concurrency);
+    int highest = 0;
+    for (const LevelJudgement& level : levels)
+        if (level.verdict == judgement.value) highest = std::max(highest, level.concurrency);
+    std::string shares;
+    for (const Level& level : reasons.arm->levels) {
+        const auto victims = reasons.victims.find(level.concurrency);
+        if ((level.concurrency != from && level.concurrency != highest) ||
+            victims == reasons.victims.end())
+            continue;
+        shares += (shares.empty() ? "" : ", ") + share_at(level, victims->second.size());
+    }
+    return fmt::format("Answers are {} from {} on: {} ({}).", what_happens(reasons),
+                       from == 1 ? "one user" : fmt::format("{} users", from),
+                       spoken(*judgement.cause), shares);
 }
 
 void note_pauses(Judgement& judgement, const ArmAnswers& arm) {
