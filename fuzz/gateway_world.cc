@@ -347,8 +347,9 @@ void GatewayWorld::look_at(const Asked& asked, const Response& response,
                            const net::ServiceClose& close) {
     require(response.whole || response.until_close || !close.keep_alive,
             "a cut answer keeps its connection");
-    if (response.body.find("\"fullstop\":{") != std::string::npos &&
-        response.is("application/json"))
+    const auto server = response.headers.find("server");
+    if (!response.body.empty() && server != response.headers.end() &&
+        server->second == "fullstop" && response.is("application/json"))
         require(is_json(response.body), "an error of the gateway is no JSON");
     if (response.status == 429) look_at_refusal(response);
     const bool orderly =
