@@ -49,6 +49,15 @@ struct Experiment {
     std::optional<std::string> reduced;  ///< why and how levels or repeats were shrunk, for people
 };
 
+/// Answers beyond the plan that would decide something.
+struct Batch {
+    int concurrency = 1;
+    int repeats = 1;           ///< of every prompt
+    bool known_pairs = false;  ///< the first seeds again, whose baselines are known; else new ones
+    bool with_alone = false;   ///< the same new pairs alone afterwards
+    std::string why = {};      ///< for people: "answers are whole at 2 users and cut at 4"
+};
+
 struct Arm {
     std::string name;  ///< "deployed" or "control"
     std::string url;

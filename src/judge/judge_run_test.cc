@@ -120,7 +120,7 @@ TEST(Unplanted, ASlowerServerThatCutsNothingIsLatencyOnly) {
     const Judgement verdict = judge(planted.run()).verdict;
     EXPECT_EQ(verdict.value, Verdict::kLatencyOnly) << verdict.headline;
     EXPECT_FALSE(verdict.firm);
-    EXPECT_GT(pairs_until_firm(planted.run()), 0);
+    EXPECT_TRUE(next_batch(planted.run()));
 }
 
 TEST(Unplanted, AnEvenServerIsUnaffected) {
@@ -142,7 +142,30 @@ TEST(Unplanted, EnoughAnswersMakeTheVerdictFirm) {
     const Judgement verdict = judge(planted.run()).verdict;
     EXPECT_EQ(verdict.value, Verdict::kUnaffected);
     EXPECT_TRUE(verdict.firm);
-    EXPECT_EQ(pairs_until_firm(planted.run()), 0);
+    EXPECT_FALSE(next_batch(planted.run()));
+}
+
+TEST(NextBatch, GoesToTheTopWhereNothingIsCutAndNamesTheBound) {
+    PlantedRun planted({.seed = 8});
+    const auto batch = next_batch(planted.run());
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->concurrency, 8);
+    EXPECT_TRUE(batch->with_alone);
+    EXPECT_FALSE(batch->known_pairs);
+    EXPECT_EQ(batch->why, "up to 18 % of the answers can still be cut there");
+}
+
+TEST(NextBatch, LooksForTheFirstLevelBetweenAWholeOneAndACutOne) {
+    const auto at_eight = [](RecordBuilder& builder, base::Random&) {
+        if (builder.edit().request.concurrency == 8)
+            builder.says("cut in the mid", 20).error("Context size has been exceeded.");
+    };
+    PlantedRun planted({.seed = 11, .plant = at_eight});
+    const auto batch = next_batch(planted.run());
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->concurrency, 6);
+    EXPECT_TRUE(batch->known_pairs);
+    EXPECT_FALSE(next_batch(planted.run(), {.find_first = false, .bound = 0.1}));
 }
 
 TEST(Planted, HalfOfTheAnswersAtEightUsersAreFoundWithDefaultSizes) {
@@ -169,7 +192,7 @@ TEST(Planted, OneVictimIsNamedAndLeftUndecided) {
     const RunJudgement judgement = judge(planted.run());
     EXPECT_EQ(judgement.verdict.value, Verdict::kInconclusive) << judgement.verdict.headline;
     EXPECT_FALSE(judgement.verdict.missing.empty());
-    EXPECT_GT(pairs_until_firm(planted.run()), 0);
+    EXPECT_TRUE(next_batch(planted.run()));
 }
 
 TEST(Planted, WordsThatHealthyServersDoNotSayCountAtOnceAndLoadStaysOpen) {

@@ -9,6 +9,7 @@
 #include "judge/causes/claim.h"
 #include "judge/levels/arm.h"
 #include "judge/levels/control.h"
+#include "judge/levels/next_batch.h"
 #include "judge/levels/quiet_cuts.h"
 #include "judge/population/readings.h"
 #include "judge/signs/end_kind.h"
@@ -193,15 +194,13 @@ RunJudgement judge(const answer::Run& run) {
     return result;
 }
 
-int pairs_until_firm(const answer::Run& run) {
+std::optional<answer::Batch> next_batch(const answer::Run& run, const Aims& aims) {
     const Bench bench(run);
-    if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return 0;
+    if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return std::nullopt;
     ArmAnswers answers = bench.answers("deployed");
     find_cuts_alone(answers);
     find_quiet_cuts(answers);
-    const Verdict verdict = judge_arm(answers, run).verdict.value;
-    if (verdict >= Verdict::kPolicy) return 0;
-    return static_cast<int>(answers_until_firm(answers));
+    return next_batch(judge_arm(answers, run), run, aims);
 }
 
 }  // namespace fullstop::judge

@@ -176,8 +176,14 @@ struct TogetherJudgement {
 TogetherJudgement judge_together(const std::vector<answer::Record>& records,
                                  const std::vector<answer::Record>& baselines = {});
 
-/// How many more answers per level the adaptive extension needs before latency_only or unaffected
-/// is firm (0: firm now).
-int pairs_until_firm(const answer::Run& run);
+/// How a run may spend what is left of its budget.
+struct Aims {
+    bool find_first = true;  ///< the first level that shows it, between two that were planned
+    double bound = 0.10;     ///< of the share of cut answers, where none is cut
+};
+
+/// The answers that would decide most, in the deployed arm; absent when nothing more is to decide.
+/// Pure: the same run gives the same batch.
+std::optional<answer::Batch> next_batch(const answer::Run& run, const Aims& aims = {});
 
 }  // namespace fullstop::judge

@@ -14,9 +14,8 @@ namespace fullstop::probe {
 /// a note says how many
 inline constexpr base::Duration kLeastGrace = std::chrono::seconds(5);
 inline constexpr int kGraceShare = 10;
-/// Rounds of "a few more repeats and the verdict is firm"; each may be capped by the budget. a note
-/// says what was missing
-inline constexpr int kMaxExtensions = 4;
+/// Batches beyond the plan. a note says what was missing
+inline constexpr int kMaxExtensions = 8;
 /// Share of the budget after which a slow server's plan is trimmed although not every prompt has
 /// been seen yet.
 inline constexpr int kEarlyTrimShare = 5;

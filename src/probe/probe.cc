@@ -186,34 +186,32 @@ void ClosedLoop::drop_arm(const std::string& arm) {
     order.erase(gone, order.end());
 }
 
-/// Asks for more repeats, as many as the budget has room for. False when there is nothing more to
+/// Asks what would decide more, as long as the budget has room. False when there is nothing more to
 /// do.
 bool ClosedLoop::extend_plan(base::Instant at) {
-    if (!options.more_repeats || budget_over) return false;
+    if (!options.next_batch || budget_over) return false;
     run.elapsed = at - origin;
-    const int wanted = options.more_repeats(run);
-    int repeats = extensions < kMaxExtensions ? std::max(wanted, 0) : 0;
-    for (; repeats > 0; --repeats) {
-        answer::Experiment longer = experiment();
-        extend(longer, repeats);
-        if (pace.cost(longer, experiment().order.size(), prompts_left()) <= budget_left_s(at))
-            break;
-    }
-    if (repeats == 0) {
-        if (wanted > 0)
-            run.notes.push_back(
-                fmt::format("{} more {} of every prompt would make the verdict firm; {}.", wanted,
-                            wanted == 1 ? "repeat" : "repeats",
-                            extensions < kMaxExtensions
-                                ? "the budget has no room for one. Give a larger --budget"
-                                : "give a larger --repeat"));
+    const auto batch = options.next_batch(run);
+    if (!batch) return false;
+    answer::Experiment longer = experiment();
+    extend(longer, *batch);
+    const auto answers = static_cast<int>(prompts_left()) * batch->repeats;
+    const bool room =
+        pace.cost(longer, experiment().order.size(), prompts_left()) <= budget_left_s(at);
+    if (extensions >= kMaxExtensions || !room) {
+        run.notes.push_back(fmt::format(
+            "{} more answers at {} users would decide more ({}); {}.", answers, batch->concurrency,
+            batch->why,
+            room ? "give a larger --repeat"
+                 : "the budget has no room for them. Give a larger --budget"));
         return false;
     }
     ++extensions;
     kept_repeats.reset();
-    extend(experiment(), repeats);
-    run.notes.push_back(fmt::format("Extended by {} {} at every level to make the verdict firm.",
-                                    repeats, repeats == 1 ? "seed" : "seeds"));
+    experiment() = std::move(longer);
+    run.notes.push_back(fmt::format("Beyond the plan: {} answers at {} {}{}, because {}.", answers,
+                                    batch->concurrency, batch->concurrency == 1 ? "user" : "users",
+                                    batch->with_alone ? " and as many alone" : "", batch->why));
     return true;
 }
 

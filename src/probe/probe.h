@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "answer/run.h"
@@ -33,9 +34,9 @@ struct Options {
     wire::Headers headers;  ///< authorization and the user's own; never stored
     answer::Api api = answer::Api::kOpenAiChat;
     std::string model;
-    /// Asked when the plan is done: how many more repeats of all pairs would make the verdict firm
-    /// (0: none). Wired to judge by the host.
-    std::function<int(const answer::Run&)> more_repeats;
+    /// Asked when the plan is done, and after each batch: which answers would decide more? Wired to
+    /// judge by the host.
+    std::function<std::optional<answer::Batch>(const answer::Run&)> next_batch;
     /// Called as each answer ends, before it joins run.records: store it, then empty its capture.
     std::function<void(answer::Record&)> answer_ended;
     std::function<void(const Progress&)> progress;

@@ -515,13 +515,18 @@ TEST(Probe, AnInterruptionWhileConnectingLosesNoRecord) {
     EXPECT_EQ(trial.run.elapsed, 1s);
 }
 
-TEST(Probe, MoreRepeatsAreRunAtEveryLevelUntilTheVerdictIsFirm) {
+answer::Batch batch_of(int concurrency, int repeats) {
+    return {.concurrency = concurrency, .repeats = repeats, .with_alone = true, .why = "I said so"};
+}
+
+TEST(Probe, BatchesBeyondThePlanAreRunAsLongAsSomethingWouldDecideMore) {
     Trial trial(4, 2, {1, 2, 4});
     const std::size_t planned = trial.planned();
     std::vector<std::size_t> asked;
-    trial.options.more_repeats = [&](const answer::Run& run) {
+    trial.options.next_batch = [&](const answer::Run& run) -> std::optional<answer::Batch> {
         asked.push_back(run.records.size());
-        return asked.size() == 1 ? 3 : 0;
+        if (asked.size() > 1) return std::nullopt;
+        return batch_of(3, 3);
     };
     bool saw_extension = false;
     trial.options.progress = [&](const Progress& progress) {
@@ -529,35 +534,34 @@ TEST(Probe, MoreRepeatsAreRunAtEveryLevelUntilTheVerdictIsFirm) {
     };
     TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 2, 1ms); });
     trial.probe(host);
-    EXPECT_THAT(asked, testing::ElementsAre(planned, planned + 3 * 4 * 3));
-    EXPECT_EQ(trial.run.records.size(), planned + 36);
+    EXPECT_THAT(asked, testing::ElementsAre(planned, planned + 2 * 4 * 3));
     EXPECT_EQ(ids_of(trial.run).size(), trial.run.records.size());
     EXPECT_TRUE(saw_extension);
-    EXPECT_THAT(trial.run.notes, testing::ElementsAre(HasSubstr("Extended by 3 seeds")));
+    EXPECT_THAT(trial.run.notes,
+                testing::ElementsAre(
+                    "Beyond the plan: 12 answers at 3 users and as many alone, because I said so."));
 }
 
-TEST(Probe, AnExtensionThatTheBudgetCannotHoldIsCappedAndSaid) {
+TEST(Probe, ABatchThatTheBudgetCannotHoldIsNotBegunAndSaid) {
     Trial trial(4, 1, {1, 2});
     trial.run.experiment.budget = 60s;
-    trial.options.more_repeats = [](const answer::Run&) { return 100; };
+    trial.options.next_batch = [](const answer::Run&) { return batch_of(2, 100); };
     TestHost host([](TestHost& h, const TestHost::Arrived& a) {
         h.answer(a.id, 10, 100ms);
     });  // 1 s an answer, 10 s the plan
     trial.probe(host);
     EXPECT_LT(trial.run.elapsed, 60s);
-    EXPECT_THAT(trial.run.notes, testing::Contains(HasSubstr("Extended by ")));
-    EXPECT_THAT(trial.run.notes.back(), HasSubstr("100 more repeats of every prompt would make the "
-                                                  "verdict firm; the budget has no room for one"));
+    EXPECT_THAT(trial.run.notes.back(), HasSubstr("the budget has no room for them"));
 }
 
-TEST(Probe, ExtensionsEndAfterAFewRoundsAndSaySo) {
+TEST(Probe, BatchesEndAfterAFewAndSaySo) {
     Trial trial(4, 1, {1, 2});
-    trial.options.more_repeats = [](const answer::Run&) { return 1; };
+    trial.options.next_batch = [](const answer::Run&) { return batch_of(2, 1); };
     TestHost host([](TestHost& h, const TestHost::Arrived& a) { h.answer(a.id, 2, 1ms); });
     trial.probe(host);
-    EXPECT_EQ(trial.run.records.size(), 12u + 4 * 8);
+    EXPECT_EQ(trial.run.records.size(), 12u + 8 * 8);
     EXPECT_EQ(trial.run.notes.back(),
-              "1 more repeat of every prompt would make the verdict firm; give a larger --repeat.");
+              "4 more answers at 2 users would decide more (I said so); give a larger --repeat.");
 }
 
 TEST(Probe, APlanTooLargeForTheBudgetIsTrimmedEvenlyAndSaid) {

@@ -160,23 +160,16 @@ void plan(answer::Experiment& experiment, bool with_control, bool separate_contr
     }
 }
 
-std::size_t extend(answer::Experiment& experiment, int repeats) {
-    const int first = next_repeat(experiment);
-    const std::size_t before = experiment.order.size();
-    for (const char* arm : {"deployed", "control"}) {
-        const bool full = std::ranges::any_of(experiment.order, [&](const Step& s) {
-            return s.arm == arm && s.phase == "baseline_after";
-        });
-        if (!full) continue;
-        Step alone = of_arm(baseline("baseline_before", repeats), arm);
-        alone.first_repeat = first;
-        experiment.order.push_back(alone);
-        for (auto level = experiment.levels.rbegin(); level != experiment.levels.rend(); ++level)
-            if (*level > 1)
-                experiment.order.push_back(
-                    of_arm(level_step(*level, first, repeats, experiment.prompts.size()), arm));
-    }
-    return experiment.order.size() - before;
+std::size_t extend(answer::Experiment& experiment, const answer::Batch& batch) {
+    const int first = batch.known_pairs ? 0 : next_repeat(experiment);
+    Step loaded = of_arm(
+        level_step(batch.concurrency, first, batch.repeats, experiment.prompts.size()), "deployed");
+    experiment.order.push_back(std::move(loaded));
+    if (!batch.with_alone) return 1;
+    Step alone = of_arm(baseline("baseline_after", batch.repeats), "deployed");
+    alone.first_repeat = first;
+    experiment.order.push_back(std::move(alone));
+    return 2;
 }
 
 std::vector<answer::Request> requests_of(const answer::Experiment& experiment,

@@ -44,9 +44,8 @@ std::string describe(const answer::Experiment& experiment);
 /// (120 tokens/s alone, 280 for eight).
 double estimated_seconds(const answer::Experiment::Step& step, std::size_t prompts, double alone_s);
 
-/// Appends the steps of `repeats` further seeds at every level and alone, for each arm that runs
-/// the full plan. Returns how many steps were added.
-std::size_t extend(answer::Experiment& experiment, int repeats);
+/// Appends the steps of a batch for the deployed arm. Returns how many steps were added.
+std::size_t extend(answer::Experiment& experiment, const answer::Batch& batch);
 
 /// Repeats that a step needs so that `concurrency` users are busy at once.
 int repeats_to_fill(int concurrency, std::size_t prompts);

@@ -124,7 +124,8 @@ TEST(Schedule, IdsAreUniqueInARunAndFitAHeader) {
     experiment.prompts[1].id = "evil\r\nHost: x";
     experiment.prompts[2].id = std::string(300, 'x');
     plan(experiment, true, true);
-    extend(experiment, 1);
+    extend(experiment, {.concurrency = 2, .repeats = 2, .with_alone = true});
+    extend(experiment, {.concurrency = 3, .repeats = 2, .known_pairs = true});
     std::set<std::string> ids;
     std::size_t count = 0;
     for (std::size_t step = 0; step < experiment.order.size(); ++step)
@@ -184,18 +185,21 @@ TEST(Schedule, APromptsOwnLimitWinsOverTheRuns) {
     }
 }
 
-TEST(Schedule, ExtensionBringsNewSeedsAtEveryLevelOfFullArmsOnly) {
+TEST(Schedule, ABatchBringsNewPairsAndTheSameAloneOrKnownPairsAtANewLevel) {
     Experiment experiment = experiment_of(8, 2);
     plan(experiment, true, false);
     const std::size_t before = experiment.order.size();
-    EXPECT_EQ(extend(experiment, 3), 4u);
-    std::set<std::int64_t> seeds;
+    EXPECT_EQ(extend(experiment, {.concurrency = 8, .repeats = 2, .with_alone = true}), 2u);
+    EXPECT_EQ(extend(experiment, {.concurrency = 3, .repeats = 2, .known_pairs = true}), 1u);
+    std::map<int, std::set<std::int64_t>> seeds;
     for (std::size_t step = before; step < experiment.order.size(); ++step)
         for (const auto& request : requests_of(experiment, step, answer::Api::kOpenAiChat, "m")) {
             EXPECT_EQ(request.arm, "deployed");
-            seeds.insert(request.seed);
+            seeds[request.concurrency].insert(request.seed);
         }
-    EXPECT_THAT(seeds, testing::ElementsAre(3, 4, 5));
+    EXPECT_THAT(seeds[8], testing::ElementsAre(3, 4));
+    EXPECT_EQ(seeds[1], seeds[8]);
+    EXPECT_THAT(seeds[3], testing::ElementsAre(1, 2));
 }
 
 TEST(Schedule, LinearDriftFavoursNoLevelThatIsVisitedTwice) {

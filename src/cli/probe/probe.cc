@@ -253,6 +253,8 @@ base::Result<void> Session::open_run() {
 base::Result<void> Session::measure() {
     auto prober = host();
     if (!prober) return std::unexpected(prober.error());
+    judge::Aims aims;
+    aims.find_first = !flags_.quick;
     probe::Probe part(
         run_, {.url = *options_.url,
                .control_url = options_.control.value_or(*options_.url),
@@ -261,12 +263,7 @@ base::Result<void> Session::measure() {
                .headers = options_.headers,
                .api = run_.api,
                .model = run_.model,
-               .more_repeats =
-                   [](const answer::Run& run) {
-                       const int pairs = judge::pairs_until_firm(run);
-                       const int prompts = static_cast<int>(run.experiment.prompts.size());
-                       return (pairs + prompts - 1) / prompts;
-                   },
+               .next_batch = [aims](const answer::Run& run) { return judge::next_batch(run, aims); },
                .answer_ended = [this](answer::Record& record) { keep(record); },
                .progress = [this](const probe::Progress& progress) { live_.show(progress); },
                .budget_used = {}});

@@ -298,19 +298,6 @@ const Level* ArmAnswers::baseline() const {
     return found == levels.end() || found->answers.empty() ? nullptr : &*found;
 }
 
-std::int64_t answers_until_firm(const ArmAnswers& answers) {
-    if (answers.baseline() == nullptr) return 0;
-    std::int64_t more = 0;
-    for (const Level& level : answers.levels) {
-        if (level.concurrency == 1 || level.answers.empty()) continue;
-        const auto now = static_cast<std::int64_t>(telling_answers(level));
-        std::int64_t total = now;
-        while (stats::rate_bound({0, total}) >= kFirmBound) ++total;
-        more = std::max(more, total - now);
-    }
-    return more;
-}
-
 ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
     ArmJudgement result;
     result.name = answers.name;
@@ -324,7 +311,6 @@ ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run) {
     reasons.arm = &answers;
     reasons.drift = drifted;
     reasons.speed_drift = speed_drift_of(answers);
-    reasons.more = answers_until_firm(answers);
     auto test = tested.begin();
     for (std::size_t i = 0; i < answers.levels.size(); ++i) {
         LevelJudgement& level = result.levels[i];

@@ -29,7 +29,4 @@ struct ArmAnswers {
 
 ArmJudgement judge_arm(const ArmAnswers& answers, const answer::Run& run);
 
-/// More answers per level until the bound falls below kFirmBound; 0 when it is now.
-std::int64_t answers_until_firm(const ArmAnswers& answers);
-
 }  // namespace fullstop::judge

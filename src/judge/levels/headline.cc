@@ -269,8 +269,10 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
         return judgement;
     }
     judgement.value = decisive->verdict;
+    const auto& bound = levels.back().bound;
+    const bool bounded = bound && *bound < kFirmBound;
     judgement.firm = judgement.value >= Verdict::kPolicy ||
-                     (reasons.more == 0 && judgement.value != Verdict::kInconclusive);
+                     (bounded && judgement.value != Verdict::kInconclusive);
     if (judgement.value >= Verdict::kPolicy) {
         explain_loss(judgement, levels, reasons);
         judgement.headline = loss_headline(judgement, levels, reasons);
@@ -279,10 +281,10 @@ Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reaso
         for (const LevelJudgement& level : loaded)
             if (level.verdict == judgement.value) decisive = &level;
         explain_rest(judgement, *decisive, reasons);
-        if (reasons.more > 0)
-            judgement.missing.push_back(fmt::format(
-                "{} more answers per level, to bound the share of cut answers below 10 %",
-                reasons.more));
+        if (bound && !bounded)
+            judgement.missing.push_back(
+                fmt::format("more answers at {} users: up to {:.0f} % of them can still be cut",
+                            levels.back().concurrency, *bound * 100));
     }
     judgement.load = load_of(judgement, levels);
     if (!reasons.speed_drift.empty()) {

@@ -19,7 +19,6 @@ struct Reasons {
         victims;              ///< by concurrency, of levels that are policy or serving_defect
     std::string drift;        ///< of how answers end; empty: none
     std::string speed_drift;  ///< of the machine; empty: none
-    std::int64_t more = 0;    ///< answers per level until firm
 };
 
 Judgement sum_up(const std::vector<LevelJudgement>& levels, const Reasons& reasons,

@@ -69,7 +69,7 @@ VirtualResult run_probe(VirtualRun plan) {
     options.separate_control = plan.control.has_value();
     options.api = plan.api;
     options.model = run.model;
-    options.more_repeats = std::move(plan.more_repeats);
+    options.next_batch = std::move(plan.next_batch);
     probe::Probe probe(run, std::move(options));
     observe::Sampler sampler(
         url, {}, run.server_before["deployed"], "deployed", world.now(), kSampleInterval,

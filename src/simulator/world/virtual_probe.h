@@ -29,8 +29,8 @@ struct VirtualRun {
     std::optional<Cast> control;  ///< the server behind the gateway
     bool with_control = true;
     bool observe = true;  ///< ask the server about itself, before, during and after
-    /// As probe::Options::more_repeats.
-    std::function<int(const answer::Run&)> more_repeats;
+    /// As probe::Options::next_batch.
+    std::function<std::optional<answer::Batch>(const answer::Run&)> next_batch;
     std::uint64_t seed = 1;
     base::Duration limit = std::chrono::hours(24);  ///< of virtual time
 };
