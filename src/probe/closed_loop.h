@@ -83,6 +83,7 @@ struct ClosedLoop {
     void trim(base::Instant at);
     void drop_pending(int keep);
     bool drop_prompt();
+    bool cut_baseline_short();
     void say_reduced(double left_s);
     void tell(base::Instant at);
 };

@@ -10,10 +10,12 @@
 namespace fullstop::probe {
 
 // name                                   value                         at the limit
-/// Answers that still run when the budget ends may take a tenth of it, at least this. closed by us,
-/// a note says how many
+/// Answers that still run when the budget ends may take a tenth of it; in short runs a quarter, up
+/// to 30 s, and at least 5 s. closed by us, a note says how many
 inline constexpr base::Duration kLeastGrace = std::chrono::seconds(5);
 inline constexpr int kGraceShare = 10;
+inline constexpr int kQuarter = 4;
+inline constexpr base::Duration kMostOfShortRuns = std::chrono::seconds(30);
 /// Batches beyond the plan. a note says what was missing
 inline constexpr int kMaxExtensions = 8;
 /// Share of the budget after which a slow server's plan is trimmed although not every prompt has

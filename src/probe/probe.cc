@@ -39,6 +39,13 @@ Ending ending_of(const answer::Record& record) {
     }
 }
 
+/// Short runs give it a larger share: eight users' first answers may be all that there is.
+base::Duration grace(const answer::Experiment& experiment) {
+    const base::Duration quarter =
+        std::min<base::Duration>(experiment.budget / kQuarter, kMostOfShortRuns);
+    return std::max<base::Duration>({experiment.budget / kGraceShare, quarter, kLeastGrace});
+}
+
 net::Endpoint endpoint_of(const wire::ServerUrl& url) { return {url.host, url.port, url.tls}; }
 
 }  // namespace
@@ -199,11 +206,11 @@ bool ClosedLoop::extend_plan(base::Instant at) {
     const bool room =
         pace.cost(longer, experiment().order.size(), prompts_left()) <= budget_left_s(at);
     if (extensions >= kMaxExtensions || !room) {
-        run.notes.push_back(fmt::format(
-            "{} more answers at {} users would decide more ({}); {}.", answers, batch->concurrency,
-            batch->why,
-            room ? "give a larger --repeat"
-                 : "the budget has no room for them. Give a larger --budget"));
+        run.notes.push_back(
+            fmt::format("{} more answers at {} users would decide more ({}); {}.", answers,
+                        batch->concurrency, batch->why,
+                        room ? "give a larger --repeat"
+                             : "the budget has no room for them. Give a larger --budget"));
         return false;
     }
     ++extensions;
@@ -250,9 +257,7 @@ void ClosedLoop::budget_fired(base::Instant at, net::Actions& out) {
         run.notes.push_back(
             fmt::format("{} answers still ran {:.0f} s after the budget's end and were closed by "
                         "us; they say nothing about the server.",
-                        flights.size(),
-                        base::to_seconds(std::max<base::Duration>(experiment().budget / kGraceShare,
-                                                                  kLeastGrace))));
+                        flights.size(), base::to_seconds(grace(experiment()))));
         abandon_all(at, out);
         return end_step(at, out);
     }
@@ -270,9 +275,7 @@ void ClosedLoop::budget_fired(base::Instant at, net::Actions& out) {
         experiment().order.resize(step + 1);
     }
     if (flights.empty()) return end_step(at, out);
-    out.emplace_back(net::SetTimer{
-        kBudgetTimer,
-        at + std::max<base::Duration>(experiment().budget / kGraceShare, kLeastGrace)});
+    out.emplace_back(net::SetTimer{kBudgetTimer, at + grace(experiment())});
 }
 
 void ClosedLoop::tell(base::Instant at) {

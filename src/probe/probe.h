@@ -50,7 +50,7 @@ struct Options {
 ///
 /// Limits of its own (probe/limits.h): a plan that turns out not to fit the budget is trimmed
 /// evenly and says so in experiment.reduced; at the budget's end no request starts any more, and
-/// what still runs after a tenth of it is closed by us (transport closed_by_us, deadline_fired
+/// what still runs after a grace is closed by us (transport closed_by_us, deadline_fired
 /// none) with a note. A step in which no connection came about, or a single-user baseline without
 /// any answer, ends the run with a note: a dead server is not hammered. Nothing is retried. The
 /// control arm has none of our own time-outs.

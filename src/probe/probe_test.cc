@@ -537,9 +537,10 @@ TEST(Probe, BatchesBeyondThePlanAreRunAsLongAsSomethingWouldDecideMore) {
     EXPECT_THAT(asked, testing::ElementsAre(planned, planned + 2 * 4 * 3));
     EXPECT_EQ(ids_of(trial.run).size(), trial.run.records.size());
     EXPECT_TRUE(saw_extension);
-    EXPECT_THAT(trial.run.notes,
-                testing::ElementsAre(
-                    "Beyond the plan: 12 answers at 3 users and as many alone, because I said so."));
+    EXPECT_THAT(
+        trial.run.notes,
+        testing::ElementsAre(
+            "Beyond the plan: 12 answers at 3 users and as many alone, because I said so."));
 }
 
 TEST(Probe, ABatchThatTheBudgetCannotHoldIsNotBegunAndSaid) {
@@ -619,13 +620,13 @@ TEST(Probe, AtTheBudgetsEndNothingStartsAndWhatStillRunsIsClosedAfterTheGrace) {
                     TestHost::event(R"({"choices":[{"index":0,"delta":{"content":"x"}}]})"));
     });
     trial.probe(host);
-    EXPECT_EQ(trial.run.elapsed, 35s);
+    EXPECT_EQ(trial.run.elapsed, 37500ms);
     ASSERT_EQ(trial.run.records.size(), 1u);
     EXPECT_EQ(trial.run.records[0].end.transport, answer::Transport::kClosedByUs);
     EXPECT_EQ(trial.run.records[0].deadline_fired, answer::DeadlineFired::kNone);
     EXPECT_THAT(trial.run.notes,
                 testing::ElementsAre(HasSubstr("was not finished"),
-                                     HasSubstr("1 answers still ran 5 s after the budget's end")));
+                                     HasSubstr("1 answers still ran 8 s after the budget's end")));
     EXPECT_THAT(*trial.run.experiment.reduced, HasSubstr("requests were not sent"));
 }
 

@@ -49,6 +49,7 @@ void ClosedLoop::trim(base::Instant at) {
             keep_repeats(experiment(), from, keep, prompts_left());
             if (from > step) drop_pending(keep);
         } else if (!drop_middle_level(experiment(), from) && !drop_prompt()) {
+            changed = cut_baseline_short() || changed;
             break;
         }
         changed = true;
@@ -83,6 +84,19 @@ bool ClosedLoop::drop_prompt() {
     prompts_dropped.insert(unseen->id);
     std::erase_if(pending,
                   [&](const answer::Request& request) { return request.prompt_id == unseen->id; });
+    return true;
+}
+
+/// Rather a few baselines and the highest level than all of them and no level at all.
+bool ClosedLoop::cut_baseline_short() {
+    if (current().phase != "baseline_before" || pending.empty() ||
+        step_answers + flights.size() < kLeastPrompts)
+        return false;
+    run.notes.push_back(
+        fmt::format("The machine is slow: {} prompts have no baseline alone, so that there is time "
+                    "for the highest level.",
+                    pending.size()));
+    pending.clear();
     return true;
 }
 

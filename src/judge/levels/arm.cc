@@ -56,7 +56,8 @@ bool shown(const Tested& test) {
 }
 
 /// What a baseline that is itself cut loses still more often under load counts as a loss of load.
-bool exceeds(const BaselineCut& cut, const Level& level, const Level& baseline, std::size_t levels) {
+bool exceeds(const BaselineCut& cut, const Level& level, const Level& baseline,
+             std::size_t levels) {
     const auto count = [&](const Level& of) {
         return stats::Count{std::ranges::count_if(of.answers,
                                                   [&](const Judged& answer) {
@@ -72,7 +73,8 @@ bool exceeds(const BaselineCut& cut, const Level& level, const Level& baseline, 
 
 Tested test_level(const Level& level, const Level* baseline, const std::optional<BaselineCut>& cut,
                   std::size_t levels) {
-    const bool more = cut && baseline != nullptr && !is_policy(cut->victims.front()->conclusion.finding) &&
+    const bool more = cut && baseline != nullptr &&
+                      !is_policy(cut->victims.front()->conclusion.finding) &&
                       exceeds(*cut, level, *baseline, levels);
     const std::optional<BaselineCut> set_aside = more ? std::nullopt : cut;
     const auto before =
@@ -118,7 +120,8 @@ std::string counts(const LabelledStream& stream, const std::vector<const Judged*
     if (stream.events.events < std::ssize(losses))
         text += fmt::format(", in {} {}", stream.events.events,
                             stream.events.events == 1 ? "moment" : "moments");
-    if (stream.bare) return text + fmt::format(" (Fisher's exact test, corrected: p = {:.2g})", stream.fisher);
+    if (stream.bare)
+        return text + fmt::format(" (Fisher's exact test, corrected: p = {:.2g})", stream.fisher);
     return text + fmt::format(" (e-value against a rate of 1 %: {:.3g})", stream.rate);
 }
 
@@ -145,8 +148,8 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
     result.p_cut = test.lost.fisher;
     const auto once = [&](answer::Cause cause) {
         return test.lost.alone.events == 0 &&
-               std::ranges::any_of(
-                   test.losses, [cause](const Judged* loss) { return needs_load(loss, cause); });
+               std::ranges::any_of(test.losses,
+                                   [cause](const Judged* loss) { return needs_load(loss, cause); });
     };
     const bool quiet = level.quiet && level.quiet->called;
     const bool pool = once(answer::Cause::kKvPoolExhausted);
@@ -239,14 +242,22 @@ constexpr double kMostEvalue = 1e12;
 std::vector<LevelTest> tests_of(const Tested& test) {
     const LabelledStream& lost = test.lost;
     std::vector<LevelTest> tests{
-        {"labelled rate", lost.events, lost.alone, {}, lost.rate, shown(test)},
-        {"labelled more than alone", lost.events, lost.alone, {}, lost.pair, lost.pair >= kCalled},
+        {std::string(kLabelledRate), lost.events, lost.alone, {}, lost.rate, shown(test)},
+        {std::string(kLabelledPairs), lost.events, lost.alone, {}, lost.pair, lost.pair >= kCalled},
         {"Fisher's exact test", lost.events, lost.alone, lost.fisher, {}, lost.fisher < kAlpha}};
     if (const auto& quiet = test.level->quiet) {
-        tests.push_back({"quiet pairs", {quiet->cut, quiet->pairs}, {}, {}, quiet->score,
+        tests.push_back({std::string(kQuietPairs),
+                         {quiet->cut, quiet->pairs},
+                         {},
+                         {},
+                         quiet->score,
                          quiet->score >= kCalled});
-        tests.push_back({"quiet stopped first", {quiet->stopped_first, quiet->different}, {}, {},
-                         quiet->flip, quiet->flip >= kCalled});
+        tests.push_back({std::string(kQuietFlips),
+                         {quiet->stopped_first, quiet->different},
+                         {},
+                         {},
+                         quiet->flip,
+                         quiet->flip >= kCalled});
     }
     for (LevelTest& one : tests)
         if (one.e) one.e = std::min(*one.e, kMostEvalue);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "judge/levels/level.h"
@@ -16,6 +17,11 @@ inline constexpr std::int64_t kLeastVictims = 2;
 inline constexpr std::int64_t kLeastPairs = 8;
 /// "Nothing was shortened" is firm once the 95 % bound of the share of cut answers is below this.
 inline constexpr double kFirmBound = 0.10;
+
+/// Names of the tests in the document.
+inline constexpr std::string_view kLabelledRate = "labelled rate",
+                                  kLabelledPairs = "labelled more than alone",
+                                  kQuietPairs = "quiet pairs", kQuietFlips = "quiet stopped first";
 
 /// All answers of one arm. `levels` is sorted by concurrency; the baseline is the level of
 /// concurrency 1, if there is one.

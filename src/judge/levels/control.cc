@@ -78,7 +78,8 @@ void find_rewriting(Level& level, const Level& control) {
 bool hop_timeout(const Judged& answer) {
     const Finding& finding = answer.conclusion.finding;
     return finding.confidence != Confidence::kProven &&
-           (finding.cause == Cause::kGatewayIdleTimeout || finding.cause == Cause::kGatewayDeadline);
+           (finding.cause == Cause::kGatewayIdleTimeout ||
+            finding.cause == Cause::kGatewayDeadline);
 }
 
 /// The control arm has no gateway: a silence that ended an answer there was the server's.
@@ -116,13 +117,13 @@ void take_back_timers(Level& level, const Level& control) {
         finding.cause = main.cause;
         finding.layer = main.layer;
         finding.confidence = std::min(main.confidence, Confidence::kStrong);
-        finding.evidence.push_back({fmt::format("past the gateway {} of {} answers at {} users are "
-                                                "lost as well: the server does it",
-                                                there, telling_answers(control),
-                                                control.concurrency),
-                                    {},
-                                    {},
-                                    "control arm"});
+        finding.evidence.push_back(
+            {fmt::format("past the gateway {} of {} answers at {} users are "
+                         "lost as well: the server does it",
+                         there, telling_answers(control), control.concurrency),
+             {},
+             {},
+             "control arm"});
         answer.conclusion.remedies.clear();
     }
 }

@@ -77,13 +77,13 @@ std::vector<const Judged*> events_of(std::vector<const Judged*> losses) {
     std::ranges::sort(wordless, {}, ended);
     for (std::size_t from = 0; from < wordless.size();) {
         std::size_t to = from + 1;
-        while (to < wordless.size() && ended(wordless[to]) - ended(wordless[to - 1]) <= kSimultaneous)
+        while (to < wordless.size() &&
+               ended(wordless[to]) - ended(wordless[to - 1]) <= kSimultaneous)
             ++to;
-        events.push_back(*std::min_element(wordless.begin() + static_cast<std::ptrdiff_t>(from),
-                                           wordless.begin() + static_cast<std::ptrdiff_t>(to),
-                                           [](const Judged* a, const Judged* b) {
-                                               return began(a) < began(b);
-                                           }));
+        events.push_back(*std::min_element(
+            wordless.begin() + static_cast<std::ptrdiff_t>(from),
+            wordless.begin() + static_cast<std::ptrdiff_t>(to),
+            [](const Judged* a, const Judged* b) { return began(a) < began(b); }));
         from = to;
     }
     return events;
@@ -96,9 +96,11 @@ LabelledStream labelled_stream(const Level& level, const std::vector<const Judge
     const auto events = events_of(losses);
     const std::set<const Judged*> lost(events.begin(), events.end());
     stream.events = {size(events), size(answers)};
-    stream.bare = std::ranges::count_if(events, [](const Judged* loss) {
-                      return bare_break(*loss) || is_empty(*loss);
-                  }) * 2 > size(events);
+    stream.bare =
+        std::ranges::count_if(
+            events, [](const Judged* loss) { return bare_break(*loss) || is_empty(*loss); }) *
+            2 >
+        size(events);
     std::vector<char> each;
     for (const Judged* answer : answers) each.push_back(lost.contains(answer) ? 1 : 0);
     stream.rate = stats::highest_rate_evalue(each);

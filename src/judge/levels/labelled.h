@@ -1,6 +1,7 @@
 // Cuts that their own end shows (an error, a reset, a refusal, a limit nobody asked for), counted
 // by events and tested against a tolerated rate of one in a hundred, which a healthy server stays
-// below (stats/evalues.h). Bare breaks, which networks bring alone as well, must be more than alone.
+// below (stats/evalues.h). Bare breaks, which networks bring alone as well, must be more than
+// alone.
 #pragma once
 
 #include <vector>

@@ -16,7 +16,7 @@ struct Judged {
     const answer::Record* record = nullptr;
     Conclusion conclusion;
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
-    const answer::Prompt* prompt = nullptr;  ///< null in captures
+    const answer::Prompt* prompt = nullptr;        ///< null in captures
     int caused_at =
         1;  ///< concurrency whose load it speaks of: another level's, if the server died there
 };

@@ -17,9 +17,9 @@ double against_alone(const LevelJudgement& level) {
     double rate = 1, pair = 1, quiet = 1;
     bool fisher = false;
     for (const LevelTest& test : level.tests) {
-        if (test.name == "labelled rate") rate = test.e.value_or(1);
-        if (test.name == "labelled more than alone") pair = test.e.value_or(1);
-        if (test.name == "quiet pairs") quiet = test.e.value_or(1);
+        if (test.name == kLabelledRate) rate = test.e.value_or(1);
+        if (test.name == kLabelledPairs) pair = test.e.value_or(1);
+        if (test.name == kQuietPairs) quiet = test.e.value_or(1);
         if (test.p) fisher = test.firm;
     }
     return std::max({std::min(rate, pair), quiet, fisher ? kCalled : 1});

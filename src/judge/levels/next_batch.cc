@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "stats/evalues.h"
 
 namespace fullstop::judge {
 namespace {
 
-/// Answers of one batch at least; a level that stays undecided after kMostVisits of them is left so.
+/// Answers of one batch at least; a level that stays undecided after kMostVisits of them is left
+/// so.
 constexpr int kAnswers = 16;
-constexpr int kMostVisits = 3;
+constexpr int kMostVisits = 6;
+/// E-value of quiet cuts from which on more pairs are worth their time.
+constexpr double kSuspicious = 3;
 /// A level is clean when at most this share, or half of what the next cut level loses, can be cut.
 constexpr double kCleanBound = 0.03;
 
@@ -51,29 +55,48 @@ std::optional<answer::Batch> bracket(const ArmJudgement& arm, const answer::Run&
     }
     const int middle = (below.concurrency + cut->concurrency) / 2;
     if (middle <= below.concurrency) return std::nullopt;
-    return answer::Batch{middle, repeats(run), true, false,
-                         fmt::format("answers are whole at {} and cut at {}", below.concurrency,
-                                     cut->concurrency)};
+    return answer::Batch{
+        middle, repeats(run), true, false,
+        fmt::format("answers are whole at {} and cut at {}", below.concurrency, cut->concurrency)};
+}
+
+/// Bare breaks are compared with those alone; words of a server speak for themselves.
+bool breaks(const LevelJudgement& level) {
+    return std::ranges::any_of(level.causes, [](const CauseCount& count) {
+        return count.cause == answer::Cause::kConnectionBroken;
+    });
 }
 
 std::optional<answer::Batch> look_again(const ArmJudgement& arm, const answer::Run& run) {
     for (auto level = arm.levels.rbegin(); level != arm.levels.rend(); ++level)
         if (level->concurrency > 1 && level->verdict == Verdict::kInconclusive &&
             level->cut + level->refused > 0 && !visited_enough(*level))
-            return answer::Batch{level->concurrency, repeats(run), false, true,
+            return answer::Batch{level->concurrency, repeats(run), false, breaks(*level),
                                  fmt::format("{} of {} answers were lost there, too few to tell "
                                              "from chance",
                                              level->cut + level->refused, level->answers)};
     return std::nullopt;
 }
 
+double evalue(const LevelJudgement& level, std::string_view name) {
+    const auto test = std::ranges::find(level.tests, name, &LevelTest::name);
+    return test == level.tests.end() ? 1 : test->e.value_or(1);
+}
+
+std::optional<answer::Batch> more_pairs(const LevelJudgement& top, const answer::Run& run) {
+    const double e = (evalue(top, kQuietPairs) + evalue(top, kQuietFlips)) / 2;
+    if (top.concurrency == 1 || e < kSuspicious || visited_enough(top)) return std::nullopt;
+    return answer::Batch{top.concurrency, repeats(run), false, true,
+                         "some answers stop where the same request alone went on"};
+}
+
 std::optional<answer::Batch> lower_the_bound(const LevelJudgement& top, const answer::Run& run,
                                              double bound) {
     if (top.concurrency == 1 || !top.bound || *top.bound < bound || top.cut + top.refused > 0)
         return std::nullopt;
-    return answer::Batch{top.concurrency, repeats(run), false, true,
-                         fmt::format("up to {:.0f} % of the answers can still be cut there",
-                                     *top.bound * 100)};
+    return answer::Batch{
+        top.concurrency, repeats(run), false, true,
+        fmt::format("up to {:.0f} % of the answers can still be cut there", *top.bound * 100)};
 }
 
 }  // namespace
@@ -84,6 +107,7 @@ std::optional<answer::Batch> next_batch(const ArmJudgement& arm, const answer::R
     if (std::ranges::any_of(arm.levels, is_cut))
         return aims.find_first ? bracket(arm, run) : std::nullopt;
     if (auto again = look_again(arm, run)) return again;
+    if (auto pairs = more_pairs(arm.levels.back(), run)) return pairs;
     return lower_the_bound(arm.levels.back(), run, aims.bound);
 }
 

@@ -1,5 +1,5 @@
-// Where the next answers decide most: the lowest level that is cut is bracketed, one event is looked
-// at again, and where nothing is cut the bound of what can still be cut is brought down.
+// Where the next answers decide most: the lowest level that is cut is bracketed, one event is
+// looked at again, and where nothing is cut the bound of what can still be cut is brought down.
 #pragma once
 
 #include <optional>

@@ -55,9 +55,10 @@ std::string how(const Judged& answer) {
     if (prefix)
         return fmt::format("labelled {} after \"...{}\"; alone the same request went on from there",
                            reason_word(record), tail(record.text, 40));
-    return fmt::format("labelled {} after \"...{}\"; the end of what was asked for is missing, and "
-                       "alone it was there",
-                       reason_word(record), tail(record.text, 40));
+    return fmt::format(
+        "labelled {} after \"...{}\"; the end of what was asked for is missing, and "
+        "alone it was there",
+        reason_word(record), tail(record.text, 40));
 }
 
 void name_cut(Judged& answer) {
@@ -150,8 +151,7 @@ void find_quiet_cuts(ArmAnswers& arm) {
     if (levels.empty()) return;
     QuietStream together;
     if (levels.size() > 1)
-        together = quiet_stream(
-            {{levels.back().level, 0}, {levels[levels.size() - 2].level, 1}});
+        together = quiet_stream({{levels.back().level, 0}, {levels[levels.size() - 2].level, 1}});
     call(levels, together);
     for (Loaded& one : levels) {
         if (!one.level->quiet->called) continue;
