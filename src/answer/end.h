@@ -38,6 +38,7 @@ struct ServerError {
     std::string type;  ///< verbatim, "" when absent
     std::string text;  ///< verbatim message (or the start of a body that is not JSON)
     ErrorPlace where = ErrorPlace::kHttp;
+    bool plain = false;  ///< plain words where an event was due: clients pass over them
     bool operator==(const ServerError&) const = default;
 };
 

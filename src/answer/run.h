@@ -27,8 +27,8 @@ struct Experiment {
         int first_repeat = 0;  ///< the step carries repeats first_repeat ... first_repeat + repeats
                                ///< - 1 of every prompt
         int repeats = 1;
-        int seeds = 1;  ///< distinct seeds among them; more repeats than seeds fill a level that
-                        ///< has more users than pairs
+        int seeds = 1;     ///< distinct seeds among them; more repeats than seeds fill a level that
+                           ///< has more users than pairs
         int admitted = 0;  ///< at most so many of its users' requests were in flight; 0: all
         bool operator==(const Step&) const = default;
     };

@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/explain/explain.h"
 #include "cli/gateway/gateway.h"
 #include "cli/nearest_word.h"
 #include "cli/probe/probe.h"
@@ -92,9 +93,9 @@ int run(World& world, std::vector<std::string> arguments) {
         "like\n"
         "  fullstop probe http://127.0.0.1:8080    probe your own server\n"
         "\nEvery command has --help with examples.");
-    const std::vector<Command> commands = {add_probe(root, world), add_report(root, world),
-                                           add_serve(root, world), add_gateway(root, world),
-                                           add_simulate(root, world)};
+    const std::vector<Command> commands = {add_probe(root, world),   add_report(root, world),
+                                           add_explain(root, world), add_serve(root, world),
+                                           add_gateway(root, world), add_simulate(root, world)};
     const std::vector<std::string> original = arguments;
     std::ranges::reverse(arguments);  // CLI11 takes them from the back
     try {

@@ -114,8 +114,8 @@ struct LevelJudgement {
     answer::Fact<base::Bytes> memory_free_bytes_min =
         answer::Fact<base::Bytes>::unavailable("not sampled");
     std::vector<CauseCount> causes;  ///< most frequent first
-    std::vector<LevelTest> tests;     ///< above one user
-    std::optional<double> bound;      ///< 95 % upper bound of the share of events, always valid
+    std::vector<LevelTest> tests;    ///< above one user
+    std::optional<double> bound;     ///< 95 % upper bound of the share of events, always valid
     double p_cut = 1;  ///< Fisher's exact test against the baseline, one-sided, Holm-corrected
 };
 

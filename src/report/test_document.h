@@ -117,8 +117,8 @@ inline judge::LevelJudgement level(int concurrency, std::int64_t answers, std::i
     l.memory_free_bytes_min = Fact<base::Bytes>::measured({3'100'000'000}, "MemAvailable");
     l.p_cut = cut > 0 ? 0.00002 : 1;
     if (concurrency > 1) {
-        l.tests.push_back({"labelled rate", {cut, answers}, {0, 32}, {}, cut > 0 ? 4e6 : 1.0,
-                           cut > 0});
+        l.tests.push_back(
+            {"labelled rate", {cut, answers}, {0, 32}, {}, cut > 0 ? 4e6 : 1.0, cut > 0});
         l.bound = cut > 0 ? 1 : 0.18;
     }
     if (cut < answers)

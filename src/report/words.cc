@@ -2,8 +2,8 @@
 #include "report/words.h"
 
 #include <fmt/format.h>
-#include <cmath>
 #include <fmt/ranges.h>
+#include <cmath>
 
 #include <algorithm>
 
@@ -74,10 +74,10 @@ std::string firmness(const judge::Judgement& judgement) {
     if (!bound)  // documents of before 0.2 hold none
         return judgement.firm ? "firm: cuts in one answer of ten would have been seen"
                               : "not firm: cuts in one answer of ten could have gone unseen";
-    return fmt::format("at most {:.0f} % of the answers are cut one by one at the highest level (95 "
-                       "%){}",
-                       std::ceil(*bound * 100),
-                       judgement.firm ? "" : "; more repeats would lower that bound");
+    return fmt::format(
+        "at most {:.0f} % of the answers are cut one by one at the highest level (95 "
+        "%){}",
+        std::ceil(*bound * 100), judgement.firm ? "" : "; more repeats would lower that bound");
 }
 
 std::string load_line(const judge::Load& load) {

@@ -98,8 +98,8 @@ public:
                 moment(),
                 time(),
                 list([&] {
-                    return Experiment::Step{text(), text(), small(), small(), small(), small(),
-                                            small()};
+                    return Experiment::Step{text(),  text(),  small(), small(),
+                                            small(), small(), small()};
                 }),
                 maybe([&] { return text(); })};
     }

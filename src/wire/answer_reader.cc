@@ -99,7 +99,11 @@ struct AnswerReader::State final : BodySink {
         if (data == "[DONE]") return transcript.terminator();
         if (data.front() == ':') return on_comment(data);  // a gateway wrapped a keep-alive as data
         const JsonValue event = json.read(data);
-        if (!event.present()) return on_unread(data);
+        if (!event.present()) {
+            const bool words = !trim(data).empty() && data.front() != '{' && data.front() != '[';
+            if (words) last_words = trim(data).substr(0, kMaxErrorTextBytes);
+            return on_unread(data);
+        }
         read(event, name == "error");
     }
 
@@ -129,10 +133,7 @@ struct AnswerReader::State final : BodySink {
 
     void on_unread(std::string_view text) override {
         ++record->unread_events;
-        const std::string_view start = trim(text).substr(0, kMaxErrorTextBytes);
-        if (unread_start.empty()) unread_start = start;
-        const bool words = !start.empty() && start.front() != '{' && start.front() != '[';
-        last_words = words ? start : std::string_view();
+        if (unread_start.empty()) unread_start = trim(text).substr(0, kMaxErrorTextBytes);
     }
 
     void read(JsonValue event, bool surely_error) {
@@ -178,7 +179,12 @@ struct AnswerReader::State final : BodySink {
     }
 
     void finish(StreamEnd::Kind kind) {
+        std::string words = std::move(last_words);
+        last_words.clear();
+        const std::int64_t before = record->text_events;
         body.finish(*this);
+        // Half an event is no word of the server's.
+        last_words = record->text_events > before ? std::string() : std::move(words);
         record->timeline.ended = now;
         record->framing = framing.framing();
         record->end.transport = transport(kind);
@@ -222,7 +228,7 @@ struct AnswerReader::State final : BodySink {
         // Some servers write what went wrong as plain text into the stream, and nothing after it.
         if (!last_words.empty() && !record->end.reason && !record->end.terminator)
             transcript.error(
-                {std::nullopt, {}, {}, std::move(last_words), answer::ErrorPlace::kStream});
+                {std::nullopt, {}, {}, std::move(last_words), answer::ErrorPlace::kStream, true});
     }
 
     /// llama-server reports no queue time, but what its own prefill and one token do not explain of

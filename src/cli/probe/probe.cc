@@ -256,17 +256,18 @@ base::Result<void> Session::measure() {
     judge::Aims aims;
     aims.find_first = !flags_.quick;
     probe::Probe part(
-        run_, {.url = *options_.url,
-               .control_url = options_.control.value_or(*options_.url),
-               .with_control = has_control(),
-               .separate_control = options_.control.has_value(),
-               .headers = options_.headers,
-               .api = run_.api,
-               .model = run_.model,
-               .next_batch = [aims](const answer::Run& run) { return judge::next_batch(run, aims); },
-               .answer_ended = [this](answer::Record& record) { keep(record); },
-               .progress = [this](const probe::Progress& progress) { live_.show(progress); },
-               .budget_used = {}});
+        run_,
+        {.url = *options_.url,
+         .control_url = options_.control.value_or(*options_.url),
+         .with_control = has_control(),
+         .separate_control = options_.control.has_value(),
+         .headers = options_.headers,
+         .api = run_.api,
+         .model = run_.model,
+         .next_batch = [aims](const answer::Run& run) { return judge::next_batch(run, aims); },
+         .answer_ended = [this](answer::Record& record) { keep(record); },
+         .progress = [this](const probe::Progress& progress) { live_.show(progress); },
+         .budget_used = {}});
     started_ = world_.clock.now();
     std::vector<std::unique_ptr<observe::Sampler>> samplers;
     (*prober)->add(part);

@@ -155,7 +155,8 @@ End judge_end(const Facts& facts) {
         return judge_framing(facts);
     End end{.answer = true};
     const bool framed = facts.stop == Stop::kFramed;
-    if (record.end.error && record.end.error->where == answer::ErrorPlace::kStream) {
+    if (record.end.error && record.end.error->where == answer::ErrorPlace::kStream &&
+        !record.end.error->plain) {
         // The upstream has said itself what went wrong. Of one JSON text the framing may end; a
         // stream stays open-ended.
         end.whole = framed && !is_stream(facts.form);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "judge/causes/causes.h"
 #include "judge/signs/end_kind.h"
@@ -49,7 +50,11 @@ const Record* departure_at_last_token(const Record& record, const Context& conte
 /// some fall on such a moment by chance.
 bool mostly_locked(const Context& context) {
     std::ptrdiff_t silent = 0, locked = 0;
+    std::set<const Record*> who_left;
+    for (const Record* one : context.siblings)
+        who_left.insert(departure_at_last_token(*one, context));
     for (const Record* one : context.siblings) {
+        if (who_left.contains(one)) continue;
         const bool ours = one->end.transport == answer::Transport::kTimedOut ||
                           one->end.transport == answer::Transport::kClosedByUs;
         if (!ours || !one->timeline.ended || !one->last_silence() ||

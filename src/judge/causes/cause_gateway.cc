@@ -245,8 +245,7 @@ MaybeClaim gateway_deadline(const Record& record, const Context& context) {
     if (!cut_without_words(record)) return std::nullopt;
     if (!is_timed(record)) return deadline_by_stamps(record, context);
     const double elapsed = base::to_ms(*record.elapsed());
-    if (silent_before_end(record, silence_ms(record)) || elapsed < 1000)
-        return std::nullopt;
+    if (silent_before_end(record, silence_ms(record)) || elapsed < 1000) return std::nullopt;
     const auto timer = hit(total_timers(), elapsed);
     const bool announced =
         record.gateway_deadline_ms &&

@@ -128,12 +128,18 @@ MaybeClaim token_limit(const Record& record, const Context& context) {
                               ? ending_of(record.text)
                               : Ending{!json_closed(record.tool_calls), true,
                                        "the arguments of the tool call are left open"};
-    if (!looks_natural(record) || !reached || !ending.open) return std::nullopt;
-    Claim claim{Cause::kTokenLimit, Confidence::kStrong};
+    // The Responses of llama-server call everything completed, and a hop may close a cut call.
+    const bool vague = record.end.reason == "completed" || !record.tool_calls.empty();
+    if (!looks_natural(record) || !reached || !(ending.open || vague)) return std::nullopt;
+    Claim claim{Cause::kTokenLimit, ending.open ? Confidence::kStrong : Confidence::kWeak};
     claim.evidence.push_back(
-        {fmt::format(
-             "{} of {} asked-for tokens and {}, although it is labelled {}: the label is wrong",
-             *length, *limit, ending.what, reason_word(record)),
+        {ending.open
+             ? fmt::format(
+                   "{} of {} asked-for tokens and {}, although it is labelled {}: the label "
+                   "is wrong",
+                   *length, *limit, ending.what, reason_word(record))
+             : fmt::format("{} of {} asked-for tokens: just the limit, although it is labelled {}",
+                           *length, *limit, reason_word(record)),
          {record.request.id},
          static_cast<double>(*limit),
          "usage and request"});

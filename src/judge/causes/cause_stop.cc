@@ -116,8 +116,8 @@ std::optional<Wall> wall_of(const Context& context, const Length& length) {
         prompts.insert(one->request.prompt_id);
         outputs.insert(one->length_tokens().value_or(0));
     }
-    const auto open = std::ranges::count_if(
-        answers, [](const Record* one) { return ending_of(one->text).open; });
+    const auto open =
+        std::ranges::count_if(answers, [](const Record* one) { return ending_of(one->text).open; });
     if (std::ssize(answers) < kLeastAtWall || prompts.size() < kLeastPrompts ||
         open * 2 < std::ssize(answers))
         return std::nullopt;

@@ -27,7 +27,7 @@ struct Context {
     std::vector<const answer::Record*> baselines;  ///< the same (prompt, seed) alone
     std::vector<const answer::Record*> alone;      ///< every answer of the arm at concurrency 1
     const std::vector<const answer::Record*>* run = nullptr;  ///< every answer of every arm
-    const answer::ServerFacts* server = nullptr;   ///< as it described itself before the load
+    const answer::ServerFacts* server = nullptr;  ///< as it described itself before the load
     const answer::ServerFacts* server_after = nullptr;
     const Population* population = nullptr;       ///< of the siblings
     const Population* arm_population = nullptr;   ///< of the arm at every concurrency

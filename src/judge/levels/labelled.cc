@@ -65,7 +65,7 @@ double highest_pair_evalue(const std::vector<const Judged*>& answers,
 
 }  // namespace
 
-std::vector<const Judged*> events_of(std::vector<const Judged*> losses) {
+std::vector<const Judged*> events_of(const std::vector<const Judged*>& losses) {
     std::vector<const Judged*> events;
     std::vector<const Judged*> wordless;
     for (const Judged* loss : losses)

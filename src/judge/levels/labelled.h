@@ -25,6 +25,6 @@ LabelledStream labelled_stream(const Level& level, const std::vector<const Judge
 
 /// What broke in one moment without a word of anybody's is one event, however many answers it took:
 /// a blip of the network, or a server that was started anew. The first of each, in planned order.
-std::vector<const Judged*> events_of(std::vector<const Judged*> losses);
+std::vector<const Judged*> events_of(const std::vector<const Judged*>& losses);
 
 }  // namespace fullstop::judge

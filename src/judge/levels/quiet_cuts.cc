@@ -93,7 +93,7 @@ void call(std::vector<Loaded>& levels, const QuietStream& together) {
     if (called(*top, kCalled)) {
         top->level->quiet->called = true;
     } else if (together.evalue() >= kCalledTogether && !other_texts(together)) {
-        for (auto one : {top, std::next(top)})
+        for (const auto& one : {top, std::next(top)})
             if (called(*one, kShare)) one->level->quiet->called = true;
     }
     for (Loaded& one : levels)

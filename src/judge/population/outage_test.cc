@@ -55,7 +55,8 @@ TEST(Outage, RefusalsBelongToTheConcurrencyOfTheBreakBeforeThem) {
                                          refusal(8, 8000), refusal(2, 60000)};
     const Outages found = outages(records);
     ASSERT_EQ(found.size(), 4u);
-    for (const auto& [record, outage] : found) EXPECT_EQ(outage.concurrency, 8) << record->request.id;
+    for (const auto& [record, outage] : found)
+        EXPECT_EQ(outage.concurrency, 8) << record->request.id;
 }
 
 TEST(Outage, IsNoneWhenAnythingWasAnsweredInBetween) {

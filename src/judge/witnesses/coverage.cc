@@ -88,8 +88,8 @@ int missing_tail(std::string_view text, std::string_view other, const answer::Ch
         const double less = items(other) - items(text);
         sum += sign(less >= kTailShare, -less >= kTailShare);
     }
-    if (check.json) sum += sign(holds_json(other) && !holds_json(text),
-                                holds_json(text) && !holds_json(other));
+    if (check.json)
+        sum += sign(holds_json(other) && !holds_json(text), holds_json(text) && !holds_json(other));
     if (check.ends_with) {
         const bool here = without_end_space(text).ends_with(*check.ends_with),
                    there = without_end_space(other).ends_with(*check.ends_with);

@@ -58,9 +58,9 @@ Pair compare(const Judged& loaded, const Record& alone) {
     pair.scored = said_finished(alone);
     if (!pair.scored) return pair;
     double score = kTorn * (pair.torn ? 1 : last && open_there ? -1 : 0);
-    const double ratio = std::abs(std::log(static_cast<double>(here.size()) /
-                                           static_cast<double>(std::max<std::size_t>(
-                                               1, there.size()))));
+    const double ratio =
+        std::abs(std::log(static_cast<double>(here.size()) /
+                          static_cast<double>(std::max<std::size_t>(1, there.size()))));
     score += kOpen * (static_cast<int>(open_here) - static_cast<int>(open_there)) *
              std::min(1.0, ratio / kFar);
     if (loaded.prompt != nullptr) {
@@ -87,7 +87,9 @@ std::vector<const Judged*> in_planned_order(const Level& level) {
 /// A baseline that something equalled is not the odd one.
 bool confirmed(const Judged& answer, const Record& alone, const Level& level) {
     const std::string text = whole(alone);
-    const auto equal = [&](const Record& other) { return &other != &alone && whole(other) == text; };
+    const auto equal = [&](const Record& other) {
+        return &other != &alone && whole(other) == text;
+    };
     return std::ranges::any_of(answer.baselines, [&](const Record* r) { return equal(*r); }) ||
            std::ranges::any_of(level.answers, [&](const Judged& other) {
                return other.record->request.prompt_id == answer.record->request.prompt_id &&
@@ -122,10 +124,10 @@ std::vector<Pair> pairs_of(const QuietSource& source) {
 }
 
 /// Natural-looking ends in one instant are one event.
-std::vector<std::vector<Pair>> events_of(std::vector<Pair> pairs) {
+std::vector<std::vector<Pair>> events_of(const std::vector<Pair>& pairs) {
     std::vector<std::vector<Pair>> events;
     const auto ended = [](const Pair& pair) { return pair.loaded->record->timeline.ended; };
-    for (Pair& pair : pairs) {
+    for (const Pair& pair : pairs) {
         const auto same = std::ranges::find_if(events, [&](const std::vector<Pair>& event) {
             if (!is_timed(*pair.loaded->record) || !is_timed(*event.front().loaded->record))
                 return false;
@@ -133,9 +135,9 @@ std::vector<std::vector<Pair>> events_of(std::vector<Pair> pairs) {
             return away <= kSimultaneous && away >= -kSimultaneous;
         });
         if (same == events.end())
-            events.push_back({std::move(pair)});
+            events.push_back({pair});
         else
-            same->push_back(std::move(pair));
+            same->push_back(pair);
     }
     return events;
 }

@@ -4,57 +4,13 @@
 
 #include <boost/json.hpp>
 
+#include "report/json/json_parts.h"
 #include "report/json/json_text.h"
 #include "report/text.h"
 
 namespace fullstop::report {
 namespace {
 
-namespace json = boost::json;
-using answer::Fact;
-
-json::value text(std::string_view words) {
-    return json::string(json::string_view(words.data(), words.size()));
-}
-
-json::value plain(std::int64_t value) { return value; }
-json::value plain(int value) { return value; }
-json::value plain(double value) { return value; }
-json::value plain(bool value) { return value; }
-json::value plain(const std::string& value) { return text(value); }
-template <class Tag>
-json::value plain(base::Quantity<Tag> value) {
-    return value.count;
-}
-template <class T>
-json::value maybe(const std::optional<T>& value) {
-    return value ? plain(*value) : json::value(nullptr);
-}
-template <class E>
-json::value word(E value) {
-    return text(to_string(value));
-}
-template <class E>
-json::value maybe_word(const std::optional<E>& value) {
-    return value ? word(*value) : json::value(nullptr);
-}
-template <class T>
-json::value list(const std::vector<T>& values) {
-    json::array array;
-    for (const T& value : values) array.push_back(plain(value));
-    return array;
-}
-template <class T, class Make>
-json::value list(const std::vector<T>& values, Make make) {
-    json::array array;
-    for (const T& value : values) array.push_back(make(value));
-    return array;
-}
-template <class T>
-json::value fact(const Fact<T>& value) {
-    return json::object{
-        {"value", maybe(value.value)}, {"from", word(value.from)}, {"how", text(value.how)}};
-}
 json::value seconds(const std::optional<base::Duration>& time) {
     return time ? json::value(base::to_seconds(*time)) : json::value(nullptr);
 }
@@ -87,12 +43,6 @@ json::value paired(const std::optional<judge::PairedLength>& value) {
                         {"pairs", value->pairs}};
 }
 
-json::value evidence_of(const judge::Evidence& evidence) {
-    return json::object{{"text", text(evidence.text)},
-                        {"records", list(evidence.records)},
-                        {"value", maybe(evidence.value)},
-                        {"where", text(evidence.where)}};
-}
 json::value remedy_of(const judge::Remedy& remedy) {
     return json::object{{"text", text(remedy.text)},
                         {"setting", text(remedy.setting)},
@@ -159,23 +109,6 @@ json::value level_of(const judge::LevelJudgement& level) {
                         {"tests", list(level.tests, test_of)},
                         {"bound", maybe(level.bound)},
                         {"causes", list(level.causes, cause_of)}};
-}
-
-json::value error_fields(const answer::ServerError& error) {
-    return json::object{{"status", maybe(error.status)},
-                        {"code", text(error.code)},
-                        {"type", text(error.type)},
-                        {"text", text(error.text)},
-                        {"where", word(error.where)}};
-}
-json::value end_of(const answer::EndFacts& end) {
-    return json::object{{"reason", maybe(end.reason)},
-                        {"error", end.error ? error_fields(*end.error) : json::value(nullptr)},
-                        {"terminator", end.terminator},
-                        {"transport", word(end.transport)}};
-}
-json::value alternative_of(const judge::Alternative& alternative) {
-    return json::object{{"cause", word(alternative.cause)}, {"why_not", text(alternative.why_not)}};
 }
 
 void add_method_values(const answer::Record& record, const Row& row, json::object& out) {

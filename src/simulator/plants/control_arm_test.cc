@@ -29,7 +29,8 @@ TEST(ControlArm, WithNoMoreInFlightThanWentWellWhatLoadDoesDoesNotHappen) {
     const auto verdict = judge::judge(played.run).verdict;
     EXPECT_EQ(verdict.value, Verdict::kServingDefect) << verdict.headline;
     EXPECT_EQ(verdict.from_concurrency, 4);
-    EXPECT_THAT(verdict.headline, HasSubstr("With at most 2 requests in flight it does not happen"));
+    EXPECT_THAT(verdict.headline,
+                HasSubstr("With at most 2 requests in flight it does not happen"));
 }
 
 TEST(ControlArm, WhatHasNothingToDoWithLoadHappensAllTheSame) {

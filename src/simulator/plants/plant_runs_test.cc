@@ -110,8 +110,8 @@ TEST(PlantFiles, AreJudgedAsTheyAre) {
             truth = plant.truth;
             const auto document = document_of(std::move(plant.run));
             if (const char* folder = std::getenv("PLANT_DOCUMENTS"))
-                std::ofstream(std::string(folder) + "/" + plant.name + "-" +
-                              std::to_string(seed) + ".json")
+                std::ofstream(std::string(folder) + "/" + plant.name + "-" + std::to_string(seed) +
+                              ".json")
                     << document;
             const auto& said = document.at("verdict").as_object();
             const auto fault = wrong(truth, said) + contradictions(document);

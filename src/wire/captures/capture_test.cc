@@ -224,9 +224,10 @@ TEST(Base64, decodes_what_it_encodes) {
 }
 
 TEST(Capture, a_head_that_is_no_utf8_is_written_so_that_it_can_be_read) {
-    const auto records = read("HTTP/1.1 408 Request Timeout\r\nx-call-id: 53\xee\xee-44\r\n"
-                              "content-type: application/json\r\ncontent-length: 33\r\n\r\n"
-                              R"({"error":{"message":"timed out"}})");
+    const auto records = read(
+        "HTTP/1.1 408 Request Timeout\r\nx-call-id: 53\xee\xee-44\r\n"
+        "content-type: application/json\r\ncontent-length: 33\r\n\r\n"
+        R"({"error":{"message":"timed out"}})");
     ASSERT_EQ(records.size(), 1U);
     const auto again = read(write_capture(records[0]));
     ASSERT_EQ(again.size(), 1U);

@@ -107,8 +107,9 @@ answer::Request request_of(const json::object& body, std::string_view url) {
         out.model = std::string(model->get_string());
     out.messages = messages_of(body);
     const Sampling sampling(body);
-    const auto limit = sampling.integer({"max_tokens", "max_completion_tokens", "n_predict",
-                                         "num_predict", "max_new_tokens", "max_length"});
+    const auto limit =
+        sampling.integer({"max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict",
+                          "num_predict", "max_new_tokens", "max_length"});
     // Zero and negative numbers mean "no limit" (llama-server, Ollama).
     if (limit && *limit > 0) out.max_tokens = base::Tokens{*limit};
     out.seed = sampling.integer({"seed", "sampler_seed"}).value_or(0);
