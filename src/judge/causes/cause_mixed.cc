@@ -1,7 +1,7 @@
 // answers_mixed: the text is not this request's own. Needs: runs of words that only the answer to
-// another prompt had alone, or an end that is one piece over and over where the same request alone
-// has none. Refuted by: the same runs in its own answers alone. Recommends: fewer answers at once,
-// and the server's version; nothing the client sets mends it.
+// another prompt had alone, or an end that is one piece over and over in several answers where no
+// answer alone has one. Refuted by: the same runs in its own answers alone. Recommends: fewer
+// answers at once, and the server's version; nothing the client sets mends it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +21,8 @@ using answer::Record;
 /// Words in a run: chance and common phrases do not share so many.
 constexpr std::size_t kRun = 8;
 constexpr int kRuns = 2;
+/// Answers of one level that end in a loop before load is suspected.
+constexpr int kLoops = 3;
 
 /// Pieces of `text` of kRun words each, as they stand there.
 std::vector<std::string_view> runs_of(std::string_view text) {
@@ -51,6 +53,13 @@ bool loops_at_its_end(std::string_view text) {
     return false;
 }
 
+/// Small models fall into loops by themselves now and then: several must, and none alone.
+bool only_load_loops(const Context& context) {
+    const auto loops = [](const Record* one) { return loops_at_its_end(one->text); };
+    return std::ranges::count_if(context.siblings, loops) >= kLoops &&
+           std::ranges::none_of(context.alone, loops);
+}
+
 }  // namespace
 
 MaybeClaim answers_mixed(const Record& record, const Context& context) {
@@ -65,10 +74,7 @@ MaybeClaim answers_mixed(const Record& record, const Context& context) {
         if (!in_any(run, others) || in_any(run, context.baselines)) continue;
         if (foreign++ == 0) shown = run;
     }
-    const bool broken = loops_at_its_end(record.text) &&
-                        std::ranges::none_of(context.baselines, [](const Record* alone) {
-                            return loops_at_its_end(alone->text);
-                        });
+    const bool broken = loops_at_its_end(record.text) && only_load_loops(context);
     if (foreign < kRuns && !broken) return std::nullopt;
     Claim claim{Cause::kAnswersMixed, foreign >= kRuns ? Confidence::kStrong : Confidence::kWeak};
     claim.evidence.push_back(
