@@ -110,6 +110,52 @@ TEST(Terminal, LeadsWithVerdictAndRemedy) {
     EXPECT_LT(text.find("How sure"), text.find("Next experiment"));
 }
 
+/// The same run with its losses refused at the door: all of them, or all but one of each level.
+Document refused(std::int64_t still_cut) {
+    Document document = sample::defect();
+    for (judge::ArmJudgement& arm : document.judgement.arms)
+        for (judge::LevelJudgement& level : arm.levels) {
+            if (level.cut == 0) continue;
+            level.refused = level.cut - still_cut, level.cut = still_cut, level.why.clear();
+        }
+    return document;
+}
+
+TEST(Words, RefusedAnswersAreNotCalledShortened) {
+    for (const std::string& text : {to_terminal(refused(0), {}), to_markdown(refused(0))}) {
+        EXPECT_NE(text.find("SERVING DEFECT: the serving path refuses answers"), std::string::npos)
+            << text;
+        EXPECT_EQ(text.find("shortens"), std::string::npos) << text;
+    }
+    EXPECT_NE(to_junit(refused(0)).find("message=\"the serving path refuses answers\""),
+              std::string::npos);
+}
+
+TEST(Words, CutAndRefusedAnswersAreBothNamed) {
+    EXPECT_TRUE(to_terminal(refused(1), {})
+                    .starts_with("SERVING DEFECT: the serving path shortens or refuses answers, "));
+}
+
+TEST(Terminal, ReasonsOfALevelStandOnceAndItsCountsOnlyInTheTable) {
+    Document document = sample::defect();
+    judge::LevelJudgement& level = document.judgement.arms[0].levels[2];
+    document.judgement.verdict.load.why = level.why = "14 of 16 answers were lost at 8 users";
+    std::string text = to_terminal(document, {});
+    EXPECT_EQ(text.find(level.why), text.rfind(level.why)) << text;
+    EXPECT_NE(text.find("Does load do it? yes, proven: " + level.why), std::string::npos) << text;
+    EXPECT_NE(text.find("deployed, 8 users: kv_pool_exhausted (memory, proven); KV peak"),
+              std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("of 16 natural_end"), std::string::npos) << text;
+    // Several causes: their shares are in no column.
+    level.causes[0].count = 9;
+    level.causes.push_back({answer::Cause::kConnectionBroken, answer::Layer::kGateway, 5,
+                            answer::Confidence::kProven});
+    text = to_terminal(document, {});
+    EXPECT_NE(text.find("8 users: 9 kv_pool_exhausted (memory, proven), 5"), std::string::npos)
+        << text;
+}
+
 TEST(ExitCode, IsThatOfTheContract) {
     using judge::Verdict;
     EXPECT_EQ(exit_code(Verdict::kUnaffected), 0);

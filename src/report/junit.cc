@@ -39,7 +39,7 @@ std::string details(const judge::ArmJudgement& arm, const judge::LevelJudgement&
 }
 
 std::string message(const judge::LevelJudgement& level) {
-    return base::printable(level.why.empty() ? std::string(meaning(level.verdict)) : level.why);
+    return base::printable(level.why.empty() ? meaning(level.verdict, {level}) : level.why);
 }
 
 std::string test_case(const judge::ArmJudgement& arm, const judge::LevelJudgement& level) {

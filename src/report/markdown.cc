@@ -46,7 +46,7 @@ void add_list(std::string_view heading, const std::vector<std::string>& items, s
 
 void add_verdict(const Document& document, std::string& out) {
     const judge::Judgement& verdict = document.judgement.verdict;
-    out += fmt::format("## {}: {}\n\n{}\n\n", title(verdict.value), meaning(verdict.value),
+    out += fmt::format("## {}: {}\n\n{}\n\n", title(verdict.value), meaning(document),
                        plain(verdict.headline));
     out += fmt::format("- verdict: {}{}\n", code(to_string(verdict.value)),
                        verdict.from_concurrency

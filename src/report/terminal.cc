@@ -65,7 +65,7 @@ const judge::Evidence* decisive(const judge::Judgement& verdict) {
 void print_head(const Document& document, Page& page) {
     const judge::Judgement& verdict = document.judgement.verdict;
     page.line(page.styled(
-        fmt::format("{}: {}{}", title(verdict.value), meaning(verdict.value),
+        fmt::format("{}: {}{}", title(verdict.value), meaning(document),
                     verdict.from_concurrency
                         ? fmt::format(", from {} on", counted(*verdict.from_concurrency, "user"))
                         : ""),
@@ -159,7 +159,7 @@ std::string users(const judge::LevelJudgement& level) { return counted(level.con
 
 /// Causes and memory of one level side by side: that is where they explain each other.
 std::string level_facts(const judge::LevelJudgement& level) {
-    const std::string causes = causes_line(level), memory = memory_line(level);
+    const std::string causes = losses_line(level), memory = memory_line(level);
     return causes + (causes.empty() || memory.empty() ? "" : "; ") + memory;
 }
 
@@ -188,9 +188,10 @@ void print_certainty(const Document& document, Page& page) {
     page.heading("How sure, and why");
     if (verdict.cause) page.item(meaning(verdict.confidence));
     if (exit_code(verdict.value) == 0) page.item(firmness(verdict));
+    const bool load_is_shown = exit_code(verdict.value) == 1;  // at the top, with its reason
     for (const judge::ArmJudgement& arm : document.judgement.arms)
         for (const judge::LevelJudgement& level : arm.levels)
-            if (!level.why.empty())
+            if (!level.why.empty() && !(load_is_shown && level.why == verdict.load.why))
                 page.item(fmt::format("{}, {}: {}: {}", arm.name, users(level),
                                       to_string(level.verdict), level.why));
 }

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <cmath>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/printable.h"
 #include "report/text.h"
@@ -57,6 +57,23 @@ std::string_view meaning(judge::Verdict verdict) {
     return "";
 }
 
+std::string meaning(judge::Verdict verdict, const std::vector<judge::LevelJudgement>& levels) {
+    std::int64_t cut = 0, refused = 0;
+    for (const judge::LevelJudgement& level : levels)
+        if (level.verdict == verdict) cut += level.cut, refused += level.refused;
+    if (exit_code(verdict) != 1 || refused == 0) return std::string(meaning(verdict));
+    return fmt::format(
+        "{} {} answers",
+        verdict == judge::Verdict::kPolicy ? "a limit that somebody set" : "the serving path",
+        cut > 0 ? "shortens or refuses" : "refuses");
+}
+
+std::string meaning(const Document& document) {
+    const auto& arms = document.judgement.arms;
+    return meaning(document.judgement.verdict.value,
+                   arms.empty() ? std::vector<judge::LevelJudgement>{} : arms.front().levels);
+}
+
 std::string_view meaning(answer::Confidence confidence) {
     switch (confidence) {
         case answer::Confidence::kUnresolved: return "unresolved: the next experiment must decide";
@@ -100,6 +117,19 @@ std::string causes_line(const judge::LevelJudgement& level) {
         parts.push_back(fmt::format("{} of {} {} ({}, {})", count.count, level.answers,
                                     to_string(count.cause), to_string(count.layer),
                                     to_string(count.confidence)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string losses_line(const judge::LevelJudgement& level) {
+    std::vector<judge::CauseCount> losses;
+    for (const judge::CauseCount& count : level.causes)
+        if (count.cause != answer::Cause::kNaturalEnd && count.cause != answer::Cause::kTokenLimit)
+            losses.push_back(count);
+    std::vector<std::string> parts;
+    for (const judge::CauseCount& loss : losses)
+        parts.push_back(
+            fmt::format("{}{} ({}, {})", losses.size() > 1 ? fmt::format("{} ", loss.count) : "",
+                        to_string(loss.cause), to_string(loss.layer), to_string(loss.confidence)));
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
