@@ -280,6 +280,22 @@ TEST(Planted, AFullQueueIsAPolicy) {
     const Judgement verdict = judge(planted.run()).verdict;
     EXPECT_EQ(verdict.value, Verdict::kPolicy) << verdict.headline;
     EXPECT_EQ(verdict.cause, Cause::kAdmissionRejected);
+    EXPECT_THAT(verdict.headline, testing::StartsWith("Answers are refused from 8 users on: "));
+}
+
+TEST(Planted, TheFirstLevelIsCountedBesideTheWorst) {
+    std::map<int, int> cut;
+    const auto more = [&cut](RecordBuilder& builder, base::Random&) {
+        const int users = builder.edit().request.concurrency;
+        if ((users == 4 && cut[4]++ < 2) || (users == 8 && cut[8]++ < 9))
+            builder.says("cut in the mid", 20).error("the decoder gave up");
+    };
+    PlantedRun planted({.seed = 21, .plant = more});
+    const Judgement verdict = judge(planted.run()).verdict;
+    EXPECT_EQ(verdict.from_concurrency, 4) << verdict.headline;
+    EXPECT_THAT(
+        verdict.headline,
+        testing::ContainsRegex("\\(2 of [0-9]+ answers at 4 users, 9 of [0-9]+ answers at 8"));
 }
 
 TEST(Planted, AHiddenDefaultIsAPolicyFromOneUserOn) {

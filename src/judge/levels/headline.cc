@@ -71,14 +71,18 @@ CauseCount unlabelled(const std::vector<const Judged*>& victims) {
             static_cast<std::int64_t>(victims.size()), Confidence::kUnresolved};
 }
 
+std::int64_t losses_to(answer::Cause cause, const Level& level) {
+    return std::ranges::count_if(level.answers, [&](const Judged& answer) {
+        return is_loss(answer) && answer.conclusion.finding.cause == cause;
+    });
+}
+
 /// The first level at which this cause took two answers or more, once a higher one shows it for
 /// certain and one user alone never lost an answer to it.
 int first_with(answer::Cause cause, int certain, const Reasons& reasons) {
     int first = certain;
     for (const Level& level : reasons.arm->levels) {
-        const auto lost = std::ranges::count_if(level.answers, [&](const Judged& answer) {
-            return is_loss(answer) && answer.conclusion.finding.cause == cause;
-        });
+        const std::int64_t lost = losses_to(cause, level);
         if (level.concurrency == 1 && lost > 0) return certain;
         if (level.concurrency > 1 && lost >= kLeastVictims)
             first = std::min(first, level.concurrency);
@@ -127,7 +131,7 @@ void explain_loss(Judgement& judgement, const std::vector<LevelJudgement>& level
 }
 
 /// "7 of 16 answers at 8 users".
-std::string share_at(const Level& level, std::size_t lost) {
+std::string share_at(const Level& level, std::int64_t lost) {
     return fmt::format("{} of {} answers at {} {}", lost, telling_answers(level), level.concurrency,
                        level.concurrency == 1 ? "user" : "users");
 }
@@ -150,11 +154,13 @@ std::string loss_headline(const Judgement& judgement, const std::vector<LevelJud
         if (level.verdict == judgement.value) highest = std::max(highest, level.concurrency);
     std::string shares;
     for (const Level& level : reasons.arm->levels) {
+        if (level.concurrency != from && level.concurrency != highest) continue;
         const auto victims = reasons.victims.find(level.concurrency);
-        if ((level.concurrency != from && level.concurrency != highest) ||
-            victims == reasons.victims.end())
-            continue;
-        shares += (shares.empty() ? "" : ", ") + share_at(level, victims->second.size());
+        // The first level may show it only in the light of a higher one.
+        const std::int64_t lost = victims != reasons.victims.end()
+                                      ? std::ssize(victims->second)
+                                      : losses_to(*judgement.cause, level);
+        if (lost > 0) shares += (shares.empty() ? "" : ", ") + share_at(level, lost);
     }
     return fmt::format("Answers are {} from {} on: {} ({}).", what_happens(reasons),
                        from == 1 ? "one user" : fmt::format("{} users", from),
