@@ -2,6 +2,7 @@
 #include "simulator/plants/fault.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -33,6 +34,12 @@ private:
         if ((fault_.once && struck_) || !under_load(floor)) return false;
         return fault_.share >= 1 || floor.random().chance(fault_.share);
     }
+    bool strikes(Floor& floor, const Sequence& sequence) {
+        return meant(floor, sequence) && strikes(floor);
+    }
+    bool meant(const Floor& floor, const Sequence& sequence) const;
+    bool too_many_in_a_minute(base::Instant now);
+    std::size_t place_in(const Sequence& sequence, double place) const;
     void strike(Floor& floor, Sequence& sequence);
     void strike_all(Floor& floor, const Sequence* spared);
     bool time_has_come(const Floor& floor, const std::vector<Sequence*>& live);
@@ -49,6 +56,7 @@ private:
     bool struck_ = false;
     int steps_ = 0;
     std::optional<base::Instant> refuses_until_;
+    std::deque<base::Instant> let_in_;                 ///< within the last minute
     std::map<net::ConnectionId, std::size_t> doomed_;  ///< token at which it strikes
     std::map<net::ConnectionId, base::Instant> due_;   ///< own alarms
 };
@@ -136,22 +144,48 @@ void FaultPlant::think(Floor& floor, Sequence& sequence) const {
     sequence.limit_end = fault_.ending;
 }
 
+bool FaultPlant::meant(const Floor& floor, const Sequence& sequence) const {
+    const auto tokens = static_cast<std::int64_t>(sequence.text.tokens.size());
+    if (fault_.longer > 0 && tokens <= fault_.longer) return false;
+    if (fault_.prompts.empty()) return true;
+    const auto& all = floor.model().prompts();
+    return sequence.prompt < all.size() &&
+           std::ranges::find(fault_.prompts, all[sequence.prompt].id) != fault_.prompts.end();
+}
+
+bool FaultPlant::too_many_in_a_minute(base::Instant now) {
+    while (!let_in_.empty() && now - let_in_.front() >= std::chrono::minutes(1))
+        let_in_.pop_front();
+    if (let_in_.size() >= static_cast<std::size_t>(fault_.per_minute)) return true;
+    let_in_.push_back(now);
+    return false;
+}
+
+std::size_t FaultPlant::place_in(const Sequence& sequence, double place) const {
+    const auto& tokens = sequence.text.tokens;
+    auto at = static_cast<std::size_t>(place * static_cast<double>(tokens.size()));
+    if (!fault_.at_sentence) return at;
+    while (at < tokens.size() && (at == 0 || tokens[at - 1] != ".")) ++at;
+    return at;
+}
+
 void FaultPlant::arrived(Floor& floor, Sequence& sequence) {
     if (refuses_until_ && floor.now() < *refuses_until_) return floor.end(sequence, fault_.refusal);
     if (fault_.when == When::kTime || fault_.when == When::kSilence)
         ring_at(sequence, floor.now() + fault_.after);
-    if (fault_.when == When::kArrival && strikes(floor)) strike(floor, sequence);
+    if (fault_.when == When::kArrival &&
+        (fault_.per_minute == 0 || too_many_in_a_minute(floor.now())) && strikes(floor, sequence))
+        strike(floor, sequence);
     if (fault_.when == When::kOtherArrives && strikes(floor)) strike_all(floor, &sequence);
 }
 
 void FaultPlant::began(Floor& floor, Sequence& sequence) {
-    if (fault_.when == When::kBegin && strikes(floor)) return strike(floor, sequence);
-    if (fault_.when != When::kToken || !strikes(floor)) return;
+    if (fault_.when == When::kBegin && strikes(floor, sequence)) return strike(floor, sequence);
+    if (fault_.when != When::kToken || !strikes(floor, sequence)) return;
     struck_ = true;
     const auto [low, high] = fault_.place;
     const double place = low + (high - low) * floor.random().uniform();
-    const auto at =
-        static_cast<std::size_t>(place * static_cast<double>(sequence.text.tokens.size()));
+    const auto at = place_in(sequence, place);
     doomed_[sequence.id] =
         std::max<std::size_t>(fault_.token > 0 ? static_cast<std::size_t>(fault_.token) : at, 1);
 }
@@ -186,7 +220,8 @@ void FaultPlant::alarm(Floor& floor, Sequence& sequence) {
     if (found->second > floor.now()) return ring_at(sequence, found->second);
     due_.erase(found);
     if (fault_.when == When::kTime || fault_.when == When::kSilence) {
-        if (strikes(floor) && (fault_.token >= 0 || sequence.made == 0)) strike(floor, sequence);
+        if (strikes(floor, sequence) && (fault_.token >= 0 || sequence.made == 0))
+            strike(floor, sequence);
     } else if (!fault_.each_second.empty()) {
         floor.say(sequence, fault_.each_second);
         ring_at(sequence, floor.now() + std::chrono::seconds(1));
@@ -199,9 +234,9 @@ void FaultPlant::left(Floor& floor, const Sequence& sequence) {
     if (fault_.when == When::kOtherLeaves && strikes(floor)) strike_all(floor, nullptr);
 }
 
-void FaultPlant::ending(Floor& floor, Sequence&, Ending& ending) {
-    if (fault_.when != When::kEnding || !strikes(floor)) return;
-    if (!fault_.only_reason.empty() && ending.reason != fault_.only_reason) return;
+void FaultPlant::ending(Floor& floor, Sequence& sequence, Ending& ending) {
+    if (fault_.when != When::kEnding || !strikes(floor, sequence)) return;
+    if (!fault_.only_reason.empty() && ending.reason.value_or("-") != fault_.only_reason) return;
     struck_ = true;
     ending = fault_.ending;
 }

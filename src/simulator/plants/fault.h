@@ -46,12 +46,16 @@ struct Fault {
     int from = 1, to = std::numeric_limits<int>::max();  ///< requests in the house while it strikes
     double share = 1;                                    ///< of the answers, or of the occasions
     bool once = false;                                   ///< in the whole run
-    std::pair<double, double> place = {0.1, 0.7};        ///< of the text, drawn between
+    std::vector<std::string> prompts;  ///< of these questions only (ids); empty: of all
+    std::int64_t longer = 0;           ///< of answers meant to have more tokens than this
+    int per_minute = 0;                ///< "arrival": beyond so many let in within a minute
+    bool at_sentence = false;          ///< "token": moved on to the next full stop
+    std::pair<double, double> place = {0.1, 0.7};  ///< of the text, drawn between
     std::int64_t token = 0, tokens = 0, words = 0;
     int steps = 40;
     base::Duration after{}, pause{}, loading{};
     std::vector<std::pair<int, std::int64_t>> caps;  ///< from so many requests: so many tokens
-    std::string only_reason;                         ///< "ending": only where this is the reason
+    std::string only_reason;  ///< "ending": only where this is the reason; "-": where none is
     std::string says, each_second;
     Ending ending, refusal;
 };

@@ -158,6 +158,7 @@ Ending read_ending(Keys keys) {
     word("verbatim", ending.verbatim);
     if (std::string event; keys.read("event", event), !event.empty())
         ending.verbatim = event + "\n\n";
+    if (bool empty = false; keys.read("empty", empty), empty) ending.verbatim = "";
     answer::ServerError error;
     int status = 0;
     keys.read("status", status);
@@ -185,6 +186,10 @@ Fault read_fault(Keys keys) {
     keys.read("to", fault.to);
     keys.read("share", fault.share);
     keys.read("once", fault.once);
+    fault.prompts = keys.words("prompts");
+    keys.read("longer", fault.longer);
+    keys.read("per_minute", fault.per_minute);
+    keys.read("at_sentence", fault.at_sentence);
     keys.read("token", fault.token);
     keys.read("tokens", fault.tokens);
     keys.read("words", fault.words);
@@ -262,6 +267,8 @@ void read_run(Keys keys, VirtualRun& run) {
     keys.read("stream", run.experiment.stream);
     keys.read("repeat", run.experiment.repeat);
     keys.read("stagger_s", run.experiment.stagger);
+    if (const auto levels = keys.numbers("levels"); !levels.empty())
+        run.experiment.levels.assign(levels.begin(), levels.end());
     keys.read("budget_s", run.experiment.budget);
     std::int64_t most = 512;
     keys.read("max_tokens", most);
