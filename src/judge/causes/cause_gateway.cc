@@ -115,6 +115,13 @@ bool silent_before_end(const Record& record, double silence_ms) {
     return silence_ms >= 2000 * 0.97 && silence_ms >= 4 * longest_gap_ms(record);
 }
 
+/// No gateway gives up sooner: what is refused at once met no time limit.
+constexpr base::Duration kLeastTimeout = std::chrono::seconds(1);
+
+bool lasted(const Record& record, base::Duration least) {
+    return !is_timed(record) || *record.elapsed() >= least;
+}
+
 bool shared(const std::optional<Invariant>& invariant, double value) {
     return invariant && invariant->answers >= 3 &&
            std::abs(invariant->value - value) <= std::max(250.0, 0.02 * value);
@@ -186,7 +193,8 @@ MaybeClaim gateway_reported_timeout(const Record& record, const Context& context
                                  kind->cause == Cause::kGatewayDeadline);
     const bool by_status = !kind && !has_content(record) &&
                            (status == 504 || status == 524 || status == 408 ||
-                            (status == 502 && (html_body(record) || gateway_of(record))));
+                            (status == 502 && lasted(record, kLeastTimeout) &&
+                             (html_body(record) || gateway_of(record))));
     if (!worded && !by_status) return std::nullopt;
     // Before the first byte of the body a gap between reads and a total are the same thing: the
     // wait for the answer.

@@ -47,14 +47,17 @@ bool taken_alone(const Context& context) {
 
 }  // namespace
 
-MaybeClaim gateway_rejected(const Record& record, const Context&) {
+MaybeClaim gateway_rejected(const Record& record, const Context& context) {
     const int status = failing_status(record);
     const auto cause = named(record);
     if (has_content(record) || (status == 0 && cause != Cause::kGatewayRejected))
         return std::nullopt;
     const auto hop = gateway_of(record);
     const bool gateways_own = html_body(record) || (hop && !cause);
-    const bool full = status == 429 || status == 502 || status == 503;
+    // A page for people about a request that was taken on alone is a gateway's refusal, whatever
+    // its number.
+    const bool page = hop && html_body(record) && taken_alone(context);
+    const bool full = status == 429 || status == 502 || status == 503 || page;
     // 502 says that somebody stands before a server; a body of its own is not JSON.
     const auto& error = record.end.error;
     const bool bad_gateway =

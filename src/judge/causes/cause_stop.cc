@@ -103,11 +103,11 @@ constexpr std::int64_t kLeastAtWall = 4;
 constexpr std::size_t kLeastPrompts = 3;
 
 template <class Length>
-std::optional<Wall> wall_of(const Context& context, const Length& length) {
+std::optional<Wall> wall_of(const std::vector<const Record*>& group, const Length& length) {
     std::map<std::int64_t, std::vector<const Record*>> lengths;
-    for (const Record* alone : context.alone)
-        if (looks_natural(*alone) && alone->tool_calls.empty() && !alone->text.empty())
-            if (const auto tokens = length(*alone)) lengths[*tokens].push_back(alone);
+    for (const Record* one : group)
+        if (looks_natural(*one) && one->tool_calls.empty() && !one->text.empty())
+            if (const auto tokens = length(*one)) lengths[*tokens].push_back(one);
     if (lengths.empty()) return std::nullopt;
     const auto& [tokens, answers] = *lengths.rbegin();
     std::set<std::string> prompts;
@@ -145,6 +145,29 @@ Claim ended_at(const Wall& wall, const Record& record) {
     return claim;
 }
 
+/// Most answers alone went on beyond this length.
+bool longer_alone(const Context& context, std::int64_t tokens) {
+    const auto longer = std::ranges::count_if(context.alone, [&](const Record* one) {
+        return one->length_tokens().value_or(0) > tokens;
+    });
+    return longer * 2 > std::ssize(context.alone);
+}
+
+Claim ended_under_load(const Wall& wall, const Record& record) {
+    Claim claim{Cause::kGatewayTokenBudget, Confidence::kWeak};
+    claim.evidence.push_back(
+        {fmt::format("labelled {} at {} tokens; {} answers of {} users end just there, most in the "
+                     "middle of a sentence, and most answers alone are longer",
+                     reason_word(record), wall.tokens, wall.answers, record.request.concurrency),
+         {record.request.id},
+         static_cast<double>(wall.tokens),
+         "invariant C"});
+    claim.next =
+        "look for a limit on output tokens that depends on load, in the gateway and in the server; "
+        "--control tells whose it is";
+    return claim;
+}
+
 }  // namespace
 
 MaybeClaim mislabelled_limit(const Record& record, const Context& context) {
@@ -155,11 +178,14 @@ MaybeClaim mislabelled_limit(const Record& record, const Context& context) {
     const auto total = [&](const Record& one) {
         return total_tokens_of(one, context.prompt_tokens);
     };
-    if (const auto wall = wall_of(context, output); wall && output(record) == wall->tokens)
+    if (const auto wall = wall_of(context.alone, output); wall && output(record) == wall->tokens)
         return ended_at({wall->tokens, wall->answers, false}, record);
-    if (const auto wall = wall_of(context, total);
+    if (const auto wall = wall_of(context.alone, total);
         wall && wall->of_window && total(record) == wall->tokens)
         return ended_at(*wall, record);
+    if (const auto wall = wall_of(context.siblings, output);
+        wall && output(record) == wall->tokens && longer_alone(context, wall->tokens))
+        return ended_under_load(*wall, record);
     return std::nullopt;
 }
 

@@ -19,11 +19,23 @@ bool is_named_policy(const CauseCount& cause, const std::vector<const Judged*>& 
 
 }  // namespace
 
+bool left_by_the_load(const Judged& answer, const Level& baseline) {
+    const auto before = [](const Judged& one) {
+        return one.record->request.phase == "baseline_before";
+    };
+    if (before(answer)) return false;
+    const auto cause = answer.conclusion.finding.cause;
+    return std::ranges::count_if(baseline.answers, before) >= kLeastPairs &&
+           std::ranges::none_of(baseline.answers, [&](const Judged& one) {
+               return before(one) && is_loss(one) && one.conclusion.finding.cause == cause;
+           });
+}
+
 std::optional<BaselineCut> baseline_cut(const Level* baseline) {
     if (baseline == nullptr || baseline->answers.empty()) return std::nullopt;
     std::vector<const Judged*> losses;
     for (const Judged& answer : baseline->answers)
-        if (is_loss(answer)) losses.push_back(&answer);
+        if (is_loss(answer) && !left_by_the_load(answer, *baseline)) losses.push_back(&answer);
     for (const CauseCount& cause : causes_of(losses)) {
         BaselineCut cut{cause, {}};
         for (const Judged* loss : losses)

@@ -19,6 +19,10 @@ struct BaselineCut {
 /// that names itself.
 std::optional<BaselineCut> baseline_cut(const Level* baseline);
 
+/// A loss of the baseline after the load, of a cause that the one before it never met: a used-up
+/// budget or a server that did not recover.
+bool left_by_the_load(const Judged& answer, const Level& baseline);
+
 /// Losses whose cause is not already the baseline's own.
 std::vector<const Judged*> load_losses(const Level& level, const std::optional<BaselineCut>& cut);
 

@@ -73,7 +73,8 @@ CauseCount unlabelled(const std::vector<const Judged*>& victims) {
 
 std::int64_t losses_to(answer::Cause cause, const Level& level) {
     return std::ranges::count_if(level.answers, [&](const Judged& answer) {
-        return is_loss(answer) && answer.conclusion.finding.cause == cause;
+        return is_loss(answer) && answer.conclusion.finding.cause == cause &&
+               !(level.concurrency == 1 && left_by_the_load(answer, level));
     });
 }
 

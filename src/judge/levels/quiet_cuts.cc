@@ -27,6 +27,11 @@ bool other_texts(const QuietStream& stream) {
            stream.left_path * 2 > stream.pairs;
 }
 
+/// A server that stops early for one user as well is no matter of load: then both stop first.
+bool alone_as_well(const QuietStream& stream) {
+    return stream.score < kCalled && stream.alone_first * 3 > stream.stopped_first;
+}
+
 QuietTest test_of(const QuietStream& stream) {
     return {.score = stream.score,
             .flip = stream.flip,
@@ -87,12 +92,14 @@ struct Loaded {
 
 void call(std::vector<Loaded>& levels, const QuietStream& together) {
     const auto called = [](const Loaded& one, double least) {
-        return one.stream.evalue() >= least && !other_texts(one.stream);
+        return one.stream.evalue() >= least && !other_texts(one.stream) &&
+               !alone_as_well(one.stream);
     };
     auto top = levels.rbegin();
     if (called(*top, kCalled)) {
         top->level->quiet->called = true;
-    } else if (together.evalue() >= kCalledTogether && !other_texts(together)) {
+    } else if (together.evalue() >= kCalledTogether && !other_texts(together) &&
+               !alone_as_well(together)) {
         for (const auto& one : {top, std::next(top)})
             if (called(*one, kShare)) one->level->quiet->called = true;
     }

@@ -21,13 +21,15 @@ bool looks_natural(const answer::Record& record) {
     const EndKind kind = end_kind(record);
     const bool named =
         kind == EndKind::kStop || kind == EndKind::kStopString || kind == EndKind::kToolCalls;
-    return named && !record.end.error && !transport_broken(record);
+    // Behind the answer's own terminator nothing can be lost.
+    return named && !record.end.error && (!transport_broken(record) || record.end.terminator);
 }
 
 bool is_victim(const answer::Record& record) {
     if (record.end.transport == Transport::kClosedByUs ||
         record.end.transport == Transport::kTimedOut)
         return false;
+    if (looks_natural(record)) return false;
     if (record.end.error || transport_broken(record) || record.end.transport == Transport::kRefused)
         return true;
     switch (end_kind(record)) {

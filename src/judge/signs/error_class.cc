@@ -28,6 +28,8 @@ constexpr std::array kClasses = {
                "the last running request did not fit the KV pool alone"},
     ErrorClass{kKvPoolExhausted, "kv cache is full", "the KV cache had no room"},
     ErrorClass{kKvPoolExhausted, "no available blocks", "the KV cache had no free block"},
+    ErrorClass{kKvPoolExhausted, "no enough blocks", "the KV cache had no free block"},
+    ErrorClass{kKvPoolExhausted, "no free blocks", "the KV cache had no free block"},
     ErrorClass{kKvPoolExhausted, "pages (only", "the job needs more cache pages than there are"},
     ErrorClass{kOutOfMemory, "out of memory", "an allocation failed"},
     ErrorClass{kOutOfMemory, "outofmemory", "an allocation failed"},

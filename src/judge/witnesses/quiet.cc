@@ -38,6 +38,7 @@ struct Pair {
     bool scored = false;     ///< both ended by themselves
     bool different = false;  ///< takes part in the flip test
     bool first = false;      ///< the loaded one stopped first on the common path
+    bool last = false;       ///< the one alone did
     bool torn = false, tail = false, left_path = false;
 };
 
@@ -53,6 +54,7 @@ Pair compare(const Judged& loaded, const Record& alone) {
     const bool open_here = ending_of(record.text).open, open_there = ending_of(alone.text).open;
     pair.different = here != there;
     pair.first = first;
+    pair.last = last;
     pair.left_path = pair.different && !first && !last;
     pair.torn = first && open_here;
     pair.scored = said_finished(alone);
@@ -159,6 +161,7 @@ void count_flip(QuietStream& stream, const std::vector<Pair>& event) {
     // Several torn ones that a server calls finished in one moment are no blip of a network: two.
     const auto torn = std::min<std::ptrdiff_t>(2, std::ranges::count_if(event, &Pair::torn));
     const bool first = std::ranges::count_if(event, &Pair::first) * 2 > different;
+    stream.alone_first += std::ranges::count_if(event, &Pair::last) * 2 > different;
     stream.different += first ? std::max<std::ptrdiff_t>(1, torn) : 1;
     if (first) stream.stopped_first += std::max<std::ptrdiff_t>(1, torn);
     stream.flip =

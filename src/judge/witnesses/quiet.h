@@ -23,6 +23,7 @@ struct QuietStream {
     std::int64_t torn = 0;       ///< strict prefixes that end in the middle
     std::int64_t left_path = 0;  ///< texts that went another way before either ended
     std::int64_t stopped_first = 0, different = 0;
+    std::int64_t alone_first = 0;    ///< events in which the one alone stopped first
     std::vector<const Judged*> cut;  ///< torn, stopped first, or without their last facts
 
     double evalue() const { return (score + flip) / 2; }
