@@ -192,9 +192,12 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         result.why = counts(test.lost, test.losses, level) + ": too few to tell from chance";
         return;
     }
-    if (pairs < kLeastPairs) {
-        result.why = fmt::format("only {} pairs of the same prompt and seed, {} are needed", pairs,
-                                 kLeastPairs);
+    const auto telling = static_cast<std::int64_t>(telling_answers(level));
+    if (telling < kLeastPairs || pairs < kFewestPairs) {
+        result.why = fmt::format(
+            "only {} answers, {} of them with a baseline of the same prompt "
+            "and seed; {} and {} are needed",
+            telling, pairs, kLeastPairs, kFewestPairs);
         return;
     }
     if (level.quiet && level.quiet->other_texts && level.quiet->evalue() >= kCalled) {
@@ -219,7 +222,8 @@ void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answer
         return;
     }
     result.verdict = Verdict::kUnaffected;
-    result.why = "neither shorter nor slower than one user beyond noise";
+    result.why = pairs < kLeastPairs ? "nothing is cut; too few pairs to compare speed"
+                                     : "neither shorter nor slower than one user beyond noise";
 }
 
 void decide_baseline(LevelJudgement& result, const std::optional<BaselineCut>& cut) {

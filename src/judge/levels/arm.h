@@ -15,6 +15,8 @@ inline constexpr double kAlpha = 0.01;
 inline constexpr std::int64_t kLeastVictims = 2;
 /// Below this many (prompt, seed) pairs nothing but a labelled cut can be told.
 inline constexpr std::int64_t kLeastPairs = 8;
+/// With so many of the answers paired, a slow machine's run still says that nothing is cut.
+inline constexpr std::int64_t kFewestPairs = 4;
 /// "Nothing was shortened" is firm once the 95 % bound of the share of cut answers is below this.
 inline constexpr double kFirmBound = 0.10;
 

@@ -198,7 +198,13 @@ void explain_rest(Judgement& judgement, const LevelJudgement& level, const Reaso
     switch (judgement.value) {
         case Verdict::kUnaffected:
             judgement.headline =
-                fmt::format("Nothing was shortened and nothing slower, up to {} users.", users);
+                level.paired_length && level.paired_length->pairs >= kLeastPairs
+                    ? fmt::format("Nothing was shortened and nothing slower, up to {} users.",
+                                  users)
+                    : fmt::format(
+                          "Nothing was shortened up to {} users; how much slower answers "
+                          "come cannot be told from so few.",
+                          users);
             break;
         case Verdict::kLatencyOnly:
             judgement.headline =
