@@ -67,12 +67,6 @@ TEST(Fisher, SeesEightCutsOfSixteenAgainstTheDefaultBaseline) {
     EXPECT_LT(fisher_greater({8, 16}, {0, 32}) * 3, 0.01);
 }
 
-TEST(FisherPower, GrowsWithTheSampleAndIsNothingForTooFew) {
-    EXPECT_EQ(fisher_power(4, 4, 0.1, 0.0033, 2), 0);
-    EXPECT_LT(fisher_power(16, 32, 0.1, 0.0033, 2), 0.05);
-    EXPECT_GT(fisher_power(200, 400, 0.1, 0.0033, 2), 0.99);
-}
-
 TEST(Holm, StepsDownThroughTheOrderedValues) {
     const std::vector<double> adjusted = holm(std::array{0.01, 0.04, 0.03, 0.005});
     EXPECT_DOUBLE_EQ(adjusted[0], 0.03);

@@ -1,7 +1,6 @@
 #include "stats/tests_of_rates.h"
 
 #include <algorithm>
-#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/hypergeometric.hpp>
 #include <numeric>
 
@@ -25,18 +24,6 @@ double fisher_greater(Count group, Count reference) {
     for (std::int64_t k = std::max(group.events, group.total + events - total); k <= most; ++k)
         tail += boost::math::pdf(draws, static_cast<double>(k));
     return std::min(tail, 1.0);
-}
-
-double fisher_power(std::int64_t group_total, std::int64_t reference_total, double rate,
-                    double alpha, std::int64_t least_events) {
-    if (group_total <= 0 || reference_total <= 0) return 0;
-    std::int64_t needed = std::max<std::int64_t>(least_events, 1);
-    while (needed <= group_total &&
-           fisher_greater({needed, group_total}, {0, reference_total}) >= alpha)
-        ++needed;
-    if (needed > group_total) return 0;
-    const boost::math::binomial_distribution<double> events(static_cast<double>(group_total), rate);
-    return boost::math::cdf(boost::math::complement(events, static_cast<double>(needed - 1)));
 }
 
 std::vector<double> holm(std::span<const double> p) {

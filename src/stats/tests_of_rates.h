@@ -1,5 +1,5 @@
-// Is the rate of an event higher in one group than in the other? Fisher's exact test, its power,
-// and Holm's correction for asking at several levels.
+// Is the rate of an event higher in one group than in the other? Fisher's exact test, and
+// Holm's correction for asking at several levels.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,6 @@ struct Count {
 /// Fisher's exact test, one-sided: the probability of at least `group.events` events in `group`
 /// when both groups share one rate. 1 when either group is empty.
 double fisher_greater(Count group, Count reference);
-
-/// The probability that fisher_greater stays below `alpha` with at least `least_events` events,
-/// when the reference has none and the group's true rate is `rate`.
-double fisher_power(std::int64_t group_total, std::int64_t reference_total, double rate,
-                    double alpha, std::int64_t least_events);
 
 /// Holm's step-down correction (1979): adjusted p-values in the order given.
 std::vector<double> holm(std::span<const double> p);
