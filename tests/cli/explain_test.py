@@ -56,6 +56,10 @@ class Explain(unittest.TestCase):
         self.assertIn(b"Together", result.stdout)
         self.assertIn(b"within one second of each other", result.stdout)
 
+    def test_a_line_of_text_proves_nothing(self):
+        document = json.loads(explain("-", "--json", "-", text=b"hello\n").stdout)
+        self.assertEqual((document["cause"], document["confidence"]), ("server_error", "weak"))
+
     def test_what_cannot_be_read_is_said(self):
         with tempfile.TemporaryDirectory() as folder:
             empty, packed, binary = (pathlib.Path(folder) / name for name in ("empty", "packed", "binary"))

@@ -97,7 +97,10 @@ MaybeClaim server_error(const Record& record, const Context&) {
     const bool worded = end_kind(record) == EndKind::kError;
     const bool refused = failing_status(record) != 0 && !has_content(record);
     if (error == nullptr && !worded && !refused) return std::nullopt;
-    Claim claim{Cause::kServerError, Confidence::kProven};
+    // A line of text without a head may be anybody's.
+    const bool anybodys = !record.status && record.unread_events > 0 && error != nullptr &&
+                          error->where == answer::ErrorPlace::kHttp;
+    Claim claim{Cause::kServerError, anybodys ? Confidence::kWeak : Confidence::kProven};
     claim.evidence.push_back({error != nullptr ? fmt::format("\"{}\"", one_line(error->text, 200))
                               : worded
                                   ? std::string("finish reason \"error\"")
