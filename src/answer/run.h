@@ -45,7 +45,7 @@ struct Experiment {
     std::optional<base::Duration> client_deadline;
     std::optional<base::Duration> client_idle;
     base::Duration budget = std::chrono::minutes(10);
-    std::vector<Step> order;  ///< fixed before the first request; extensions are appended
+    std::vector<Step> order;             ///< fixed before the first request; batches are appended
     std::optional<std::string> reduced;  ///< why and how levels or repeats were shrunk, for people
 };
 

@@ -102,7 +102,7 @@ int run(World& world, std::vector<std::string> arguments) {
         root.parse(arguments);
     } catch (const CLI::CallForHelp&) {
         const auto chosen = root.get_subcommands();
-        const std::string help = chosen.empty() ? root.help() : chosen.front()->help();
+        const std::string help = chosen.empty() ? root.help() : chosen.front()->help("fullstop");
         world.out << help << (help.ends_with('\n') ? "" : "\n");
         return kExitNotShortened;
     } catch (const CLI::CallForVersion& version) {

@@ -34,8 +34,8 @@ struct ClosedLoop {
     bool done = false;
 
     std::size_t step = 0;           ///< index into experiment.order
-    std::size_t planned_steps = 0;  ///< before extensions
-    int extensions = 0;
+    std::size_t planned_steps = 0;  ///< before any batch
+    int batches = 0;
     std::deque<answer::Request> pending;
     std::map<net::ConnectionId, std::unique_ptr<Flight>> flights;
     net::ConnectionId next_id = kFirstConnection;

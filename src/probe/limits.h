@@ -17,7 +17,7 @@ inline constexpr int kGraceShare = 10;
 inline constexpr int kQuarter = 4;
 inline constexpr base::Duration kMostOfShortRuns = std::chrono::seconds(30);
 /// Batches beyond the plan. a note says what was missing
-inline constexpr int kMaxExtensions = 8;
+inline constexpr int kMaxBatches = 8;
 /// Share of the budget after which a slow server's plan is trimmed although not every prompt has
 /// been seen yet.
 inline constexpr int kEarlyTrimShare = 5;

@@ -205,7 +205,7 @@ bool ClosedLoop::extend_plan(base::Instant at) {
     const auto answers = static_cast<int>(prompts_left()) * batch->repeats;
     const bool room =
         pace.cost(longer, experiment().order.size(), prompts_left()) <= budget_left_s(at);
-    if (extensions >= kMaxExtensions || !room) {
+    if (batches >= kMaxBatches || !room) {
         run.notes.push_back(
             fmt::format("{} more answers at {} users would decide more ({}); {}.", answers,
                         batch->concurrency, batch->why,
@@ -213,7 +213,7 @@ bool ClosedLoop::extend_plan(base::Instant at) {
                              : "the budget has no room for them. Give a larger --budget"));
         return false;
     }
-    ++extensions;
+    ++batches;
     kept_repeats.reset();
     experiment() = std::move(longer);
     run.notes.push_back(fmt::format("Beyond the plan: {} answers at {} {}{}, because {}.", answers,

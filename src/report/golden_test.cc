@@ -15,6 +15,7 @@
 #include "report/terminal.h"
 #include "report/test_document.h"
 #include "report/text.h"
+#include "report/words.h"
 #include "tests/support/source_dir.h"
 
 namespace fullstop::report {
@@ -119,6 +120,16 @@ Document refused(std::int64_t still_cut) {
             level.refused = level.cut - still_cut, level.cut = still_cut, level.why.clear();
         }
     return document;
+}
+
+TEST(Words, SpeedThatIsNotKnownIsNotCalledUnchanged) {
+    std::vector<judge::LevelJudgement> levels(2);
+    levels[1].concurrency = 8;
+    levels[1].paired_length = judge::PairedLength{.pairs = 4};
+    EXPECT_EQ(meaning(judge::Verdict::kUnaffected, levels), "no answer became shorter");
+    levels[1].paired_length->pairs = 8;
+    EXPECT_EQ(meaning(judge::Verdict::kUnaffected, levels),
+              "answers became neither shorter nor slower");
 }
 
 TEST(Words, RefusedAnswersAreNotCalledShortened) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/printable.h"
+#include "judge/levels/arm.h"
 #include "report/text.h"
 
 namespace fullstop::report {
@@ -57,10 +58,22 @@ std::string_view meaning(judge::Verdict verdict) {
     return "";
 }
 
+namespace {
+
+bool speed_is_known(const std::vector<judge::LevelJudgement>& levels) {
+    if (levels.empty() || levels.back().concurrency == 1) return true;
+    const auto& lengths = levels.back().paired_length;
+    return lengths && lengths->pairs >= judge::kLeastPairs;
+}
+
+}  // namespace
+
 std::string meaning(judge::Verdict verdict, const std::vector<judge::LevelJudgement>& levels) {
     std::int64_t cut = 0, refused = 0;
     for (const judge::LevelJudgement& level : levels)
         if (level.verdict == verdict) cut += level.cut, refused += level.refused;
+    if (verdict == judge::Verdict::kUnaffected && !speed_is_known(levels))
+        return "no answer became shorter";
     if (exit_code(verdict) != 1 || refused == 0) return std::string(meaning(verdict));
     return fmt::format(
         "{} {} answers",

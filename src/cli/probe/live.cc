@@ -22,7 +22,7 @@ std::string time_left(const probe::Progress& p) {
 
 std::string step_of(const probe::Progress& p) {
     return fmt::format("{}, {} {}{}", p.arm, p.concurrency, p.concurrency == 1 ? "user" : "users",
-                       p.extension ? ", further pairs" : "");
+                       p.extension ? ", beyond the plan" : "");
 }
 
 }  // namespace

@@ -409,7 +409,7 @@ int run_probe(World& world, const ProbeFlags& flags) {
 
 Command add_probe(CLI::App& root, World& world) {
     CLI::App* app = root.add_subcommand("probe",
-                                        "The controlled experiment: are answers shorter when "
+                                        "the controlled experiment: are answers shorter when "
                                         "several ask at once, and who cuts them?");
     auto flags = std::make_shared<ProbeFlags>();
     declare_probe_options(*app, *flags);
