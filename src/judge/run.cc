@@ -115,6 +115,8 @@ public:
         for (const auto& [key, records] : groups_)
             if (key.first == arm) result.levels.push_back(level(arm, key.second, records, context));
         name_after_death(result, outages);
+        find_cuts_alone(result);
+        find_quiet_cuts(result);
         return result;
     }
 
@@ -173,10 +175,6 @@ RunJudgement judge(const answer::Run& run) {
     std::ranges::sort(answers, [](const ArmAnswers& a, const ArmAnswers& b) {
         return (a.name == "deployed") > (b.name == "deployed");
     });
-    for (ArmAnswers& arm : answers) {
-        find_cuts_alone(arm);
-        find_quiet_cuts(arm);
-    }
     compare_with_control(answers);
     for (const ArmAnswers& arm : answers) {
         result.arms.push_back(judge_arm(arm, run));
@@ -197,10 +195,7 @@ RunJudgement judge(const answer::Run& run) {
 std::optional<answer::Batch> next_batch(const answer::Run& run, const Aims& aims) {
     const Bench bench(run);
     if (std::ranges::find(bench.arms(), "deployed") == bench.arms().end()) return std::nullopt;
-    ArmAnswers answers = bench.answers("deployed");
-    find_cuts_alone(answers);
-    find_quiet_cuts(answers);
-    return next_batch(judge_arm(answers, run), run, aims);
+    return next_batch(judge_arm(bench.answers("deployed"), run), run, aims);
 }
 
 }  // namespace fullstop::judge

@@ -132,29 +132,25 @@ std::string quiet_counts(const QuietTest& quiet, int users) {
         quiet.cut, quiet.pairs, users, quiet.torn, quiet.evalue());
 }
 
-/// A full pool and a full queue, in their own words: others must be at work for that, so one is
-/// enough.
-bool needs_load(const Judged* loss, answer::Cause cause) {
-    return loss->conclusion.finding.cause == cause &&
+/// A full pool and a full queue, in their own words: one is enough.
+bool in_its_own_words(const Judged* loss) {
+    return needs_others(loss->conclusion.finding.cause) &&
            loss->conclusion.finding.confidence == answer::Confidence::kProven;
 }
 
-/// Steps 1 to 5 of 10.5 for one level.
+/// The verdict of one level above one user, the hardest evidence first.
 void decide(LevelJudgement& result, const Tested& test, const ArmAnswers& answers,
             const std::optional<BaselineCut>& cut) {
     const Level& level = *test.level;
     const Level* baseline = answers.baseline();
     const std::int64_t pairs = result.paired_length ? result.paired_length->pairs : 0;
     result.p_cut = test.lost.fisher;
-    const auto once = [&](answer::Cause cause) {
-        return test.lost.alone.events == 0 &&
-               std::ranges::any_of(test.losses,
-                                   [cause](const Judged* loss) { return needs_load(loss, cause); });
+    const auto said = [&](const std::vector<const Judged*>& losses) {
+        return test.lost.alone.events == 0 && std::ranges::any_of(losses, in_its_own_words);
     };
     const bool quiet = level.quiet && level.quiet->called;
-    const bool pool = once(answer::Cause::kKvPoolExhausted);
-    const bool defect = pool || quiet || shown(test.broken, test.least);
-    if (defect || once(answer::Cause::kAdmissionRejected) || shown(test.lost, test.least)) {
+    const bool defect = said(test.defects) || quiet || shown(test.broken, test.least);
+    if (defect || said(test.losses) || shown(test.lost, test.least)) {
         result.verdict = defect ? Verdict::kServingDefect : Verdict::kPolicy;
         result.why = quiet ? quiet_counts(*level.quiet, level.concurrency)
                            : counts(defect ? test.broken : test.lost,

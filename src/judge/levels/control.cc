@@ -155,6 +155,16 @@ void place_refusals(Level& level, const Level& control) {
     }
 }
 
+/// Ends that name no maker and never come past the gateway are made on the way.
+void place_breaks(Level& level, const Level& control) {
+    const std::int64_t here = nameless_count(level);
+    if (here < kLeastVictims || nameless_count(control) > 0 ||
+        stats::fisher_greater({here, std::ssize(level.answers)},
+                              {0, std::ssize(control.answers)}) >= kAlpha)
+        return;
+    for (Judged& answer : level.answers) place_at_gateway(answer, control);
+}
+
 }  // namespace
 
 void compare_with_control(std::vector<ArmAnswers>& arms) {
@@ -162,22 +172,12 @@ void compare_with_control(std::vector<ArmAnswers>& arms) {
     for (Level& control : arms[1].levels) name_without_gateway(control);
     for (Level& level : arms[0].levels) {
         const Level* control = level_of(arms[1], level.concurrency);
-        if (control != nullptr) take_back_timers(level, *control);
-        if (control != nullptr && std::ssize(control->answers) >= kLeastPairs) {
-            find_rewriting(level, *control);
-            place_refusals(level, *control);
-        }
-        if (control == nullptr ||
-            static_cast<std::int64_t>(control->answers.size()) < kLeastPairs ||
-            nameless_count(*control) > 0)
-            continue;
-        const stats::Count here{nameless_count(level),
-                                static_cast<std::int64_t>(level.answers.size())};
-        if (here.events < kLeastVictims ||
-            stats::fisher_greater(here, {0, static_cast<std::int64_t>(control->answers.size())}) >=
-                kAlpha)
-            continue;
-        for (Judged& answer : level.answers) place_at_gateway(answer, *control);
+        if (control == nullptr) continue;
+        take_back_timers(level, *control);
+        if (std::ssize(control->answers) < kLeastPairs) continue;
+        find_rewriting(level, *control);
+        place_refusals(level, *control);
+        place_breaks(level, *control);
     }
 }
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "judge/signs/end_kind.h"
@@ -27,18 +26,6 @@ bool is_empty(const Judged& answer) {
 
 base::Duration began(const Judged* answer) {
     return answer->record->timeline.started.value_or(base::Duration{});
-}
-
-/// In a closed loop the order of starting is the planned one. The order of ending is not: what is
-/// cut ends first.
-std::vector<const Judged*> in_planned_order(const Level& level) {
-    std::vector<const Judged*> answers;
-    for (const Judged& answer : level.answers)
-        if (fate_of(answer) != Fate::kFailed) answers.push_back(&answer);
-    std::ranges::sort(answers, {}, [](const Judged* answer) {
-        return std::tuple(began(answer), answer->record->request.id);
-    });
-    return answers;
 }
 
 std::int64_t size(const std::vector<const Judged*>& answers) { return std::ssize(answers); }

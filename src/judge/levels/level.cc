@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "judge/population/readings.h"
 #include "judge/signs/end_kind.h"
@@ -152,6 +153,10 @@ bool is_policy(const Finding& finding) {
             finding.cause != Cause::kUnexplained);
 }
 
+bool needs_others(Cause cause) {
+    return cause == Cause::kKvPoolExhausted || cause == Cause::kAdmissionRejected;
+}
+
 bool is_loss(const Judged& answer) {
     const Fate fate = fate_of(answer);
     return (fate == Fate::kCut || fate == Fate::kRefused) &&
@@ -162,6 +167,17 @@ bool is_loss(const Judged& answer) {
 std::size_t telling_answers(const Level& level) {
     return static_cast<std::size_t>(std::ranges::count_if(
         level.answers, [](const Judged& answer) { return fate_of(answer) != Fate::kFailed; }));
+}
+
+std::vector<const Judged*> in_planned_order(const Level& level) {
+    std::vector<const Judged*> answers;
+    for (const Judged& answer : level.answers)
+        if (fate_of(answer) != Fate::kFailed) answers.push_back(&answer);
+    std::ranges::sort(answers, {}, [](const Judged* answer) {
+        return std::tuple(answer->record->timeline.started.value_or(base::Duration{}),
+                          answer->record->request.id);
+    });
+    return answers;
 }
 
 std::vector<CauseCount> causes_of(const std::vector<const Judged*>& answers) {

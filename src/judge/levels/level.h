@@ -51,6 +51,9 @@ Fate fate_of(const Judged& answer);
 /// `policy`; every other shortening is a `serving_defect`.
 bool is_policy(const Finding& finding);
 
+/// Only others at work can fill it: a shared pool, a queue.
+bool needs_others(answer::Cause cause);
+
 /// Cut or refused for a reason that counts against the server or its set-up at this level
 /// (request_rejected does not: no load in it; and what a server refuses because it died at another
 /// level counts there).
@@ -58,6 +61,10 @@ bool is_loss(const Judged& answer);
 
 /// Answers that say something: all but those that the measurement itself lost.
 std::size_t telling_answers(const Level& level);
+
+/// The same in planned order: in a closed loop the order of starting. The order of ending is not;
+/// what is cut ends first.
+std::vector<const Judged*> in_planned_order(const Level& level);
 
 /// Causes of losses, most frequent first. A count's confidence is what at least half of its answers
 /// reach.

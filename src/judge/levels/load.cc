@@ -25,9 +25,8 @@ double against_alone(const LevelJudgement& level) {
     return std::max({std::min(rate, pair), quiet, fisher ? kCalled : 1});
 }
 
-bool needs_others(const Judgement& judgement) {
-    return (judgement.cause == Cause::kKvPoolExhausted ||
-            judgement.cause == Cause::kAdmissionRejected) &&
+bool in_its_own_words(const Judgement& judgement) {
+    return judgement.cause && needs_others(*judgement.cause) &&
            judgement.confidence == answer::Confidence::kProven;
 }
 
@@ -39,7 +38,7 @@ Load load_of(const Judgement& judgement, const std::vector<LevelJudgement>& leve
         return {LoadBrings::kOpen, "no level is shortened beyond chance",
                 any ? levels.back().bound : std::nullopt};
     }
-    if (needs_others(judgement))
+    if (in_its_own_words(judgement))
         return {LoadBrings::kProven,
                 "the words on the wire are of something that only others at work can fill",
                 {}};

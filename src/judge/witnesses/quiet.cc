@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "judge/signs/end_kind.h"
@@ -74,18 +73,6 @@ Pair compare(const Judged& loaded, const Record& alone) {
     return pair;
 }
 
-std::vector<const Judged*> in_planned_order(const Level& level) {
-    std::vector<const Judged*> answers;
-    for (const Judged& answer : level.answers)
-        if (said_finished(*answer.record) && fate_of(answer) != Fate::kFailed)
-            answers.push_back(&answer);
-    std::ranges::sort(answers, {}, [](const Judged* answer) {
-        return std::tuple(answer->record->timeline.started.value_or(base::Duration{}),
-                          answer->record->request.id);
-    });
-    return answers;
-}
-
 /// A baseline that something equalled is not the odd one.
 bool confirmed(const Judged& answer, const Record& alone, const Level& level) {
     const std::string text = whole(alone);
@@ -107,7 +94,8 @@ std::vector<Pair> pairs_of(const QuietSource& source) {
     std::map<std::pair<std::string, std::int64_t>, std::set<std::string>> seen;
     std::size_t nameless = 0;
     for (const Judged* answer : in_planned_order(*source.level)) {
-        if (answer->baselines.size() <= source.baseline) continue;
+        if (!said_finished(*answer->record) || answer->baselines.size() <= source.baseline)
+            continue;
         const Record& alone = *answer->baselines[source.baseline];
         const bool limited = end_kind(alone) == EndKind::kLength && !alone.text.empty();
         if (!said_finished(alone) && !limited) continue;
